@@ -8,7 +8,7 @@ staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota; `local.status` 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -17,30 +17,9 @@ from symphony_charts.formats.printable import age
 
 # The worst first: it usually causes the others.
 Cause = Literal[
-    "damaged",
-    "lost",
-    "elsewhere",
-    "supervisor",
-    "chart",
-    "immutable",
-    "sync",
-    "failed",
-    "image",
-    "secret",
-    "config",
-    "refused",
-    "drift",
-    "quota",
-    "queue",
-    "pool",
-    "gang",
-    "suspended",
-    "port",
-    "order",
-    "probe",
-    "other",
-    "start",
-]
+    "damaged", "lost", "elsewhere", "supervisor", "chart", "immutable", "sync", "failed", "image", "secret", "config",
+    "refused", "drift", "quota", "queue", "pool", "gang", "suspended", "port", "order", "probe", "other", "start",
+]  # fmt: skip
 _ORDER: tuple[Cause, ...] = get_args(Cause)
 
 # Causes that do not pass by themselves: the user must act.
@@ -98,44 +77,34 @@ def diagnose_status(status: ExperimentStatus) -> Diagnosis | None:
 def diagnose_instance(status: ExperimentStatus, instance: InstanceStatus) -> Diagnosis | None:
     """Return the reason why one instance does not run or is not ready, or None."""
     place = _Place(status, instance)
-    has_failed = instance.phase == "failed" or (instance.phase in _WAITING and instance.status not in (None, 0))
-    if has_failed:
+    if instance.phase == "failed" or (instance.phase in _WAITING and instance.status not in (None, 0)):
         return Diagnosis(cause="failed", text=_failure(instance), next=place.logs, paths=(instance.path,))
     if instance.phase == "queued":
-        return Diagnosis(cause="queue", text=_queued(instance.state), next=place.wait, paths=(instance.path,))
+        where, colon, words = instance.state.partition(": ")
+        missing = re.sub(r"^couldn't assign flavors to pod set \S+: ", "", words)
+        text = f"{where}{colon and f' (Kueue: {missing})'}"
+        return Diagnosis(cause="queue", text=text, next=place.wait, paths=(instance.path,))
     if instance.phase in FINAL or not instance.reason:
         return None
-    for cause, pattern, sentence, step in _WORDS:
-        match = pattern.search(instance.reason)
-        if match:
-            return Diagnosis(cause=cause, text=sentence(match), next=step(place, match), paths=(instance.path,))
+    for cause, pattern, text_of, step_of in _WORDS:
+        if match := re.search(pattern, instance.reason):
+            text = text_of.format(match) if isinstance(text_of, str) else text_of(match)
+            step = step_of.format(match, place) if isinstance(step_of, str) else step_of(place, match)
+            return Diagnosis(cause=cause, text=text, next=step, paths=(instance.path,))
     return Diagnosis(cause="other", text=instance.reason, next=place.describe, paths=(instance.path,))
 
 
 class _Place:
+    """The commands that are the next steps for an instance."""
+
     def __init__(self, status: ExperimentStatus, instance: InstanceStatus) -> None:
-        self.name, self.namespace, self._instance = status.name, status.namespace, instance
+        self.name = status.name
         self.flags = f" -n {status.namespace}" if status.backend == "kube" else ""
-        self.is_kept = any(holder.startswith(("Argo CD", "Flux")) for holder in status.held_by)
-
-    @property
-    def logs(self) -> str:
-        return f"symph logs {self._instance.path} {self.name} --tail 50{self.flags}"
-
-    @property
-    def wait(self) -> str:
-        return f"symph wait {self.name} --for running{self.flags}"
-
-    @property
-    def describe(self) -> str:
-        return f"symph describe {self.name}{self.flags}"
-
-    @property
-    def again(self) -> str:
-        return "symph publish SPEC" if self.is_kept else f"symph upgrade SPEC{self.flags}"
-
-    def kubectl(self, words: str) -> str:
-        return f"kubectl{self.flags} {words}"
+        is_in_git = any(holder.startswith(("Argo CD", "Flux")) for holder in status.held_by)
+        self.logs = f"symph logs {instance.path} {self.name} --tail 50{self.flags}"
+        self.wait = f"symph wait {self.name} --for running{self.flags}"
+        self.describe = f"symph describe {self.name}{self.flags}"
+        self.again = "symph publish SPEC" if is_in_git else f"symph upgrade SPEC{self.flags}"
 
 
 def _why_whole(status: ExperimentStatus) -> Diagnosis | None:
@@ -143,16 +112,14 @@ def _why_whole(status: ExperimentStatus) -> Diagnosis | None:
     text, _, step = status.note.partition("; ")
     if not text:
         return None
-    if status.phase in ("lost", "damaged"):
-        return Diagnosis(cause="lost" if status.phase == "lost" else "damaged", text=text, next=step)
+    if status.phase == "lost" or status.phase == "damaged":
+        return Diagnosis(cause=status.phase, text=text, next=step)
     if text.startswith("its supervisor is gone"):
         return Diagnosis(cause="supervisor", text=text, next=step)
     if text.startswith("its supervisor is stopped"):
         text, _, step = status.note.partition(": ")
         return Diagnosis(cause="supervisor", text=text, next=step)
-    return Diagnosis(
-        cause="elsewhere", text=f"{text}; {step}".strip("; "), next=f"symph status {status.name}, over there"
-    )
+    return Diagnosis(cause="elsewhere", text=status.note.strip("; "), next=f"symph status {status.name}, over there")
 
 
 def _failure(instance: InstanceStatus) -> str:
@@ -165,14 +132,11 @@ def _failure(instance: InstanceStatus) -> str:
     return state if not words or words in state else f"{state}: {words}"
 
 
-def _queued(state: str) -> str:
-    """Return queue and position, then the missing resources from Kueue's message."""
-    where, colon, words = state.partition(": ")
-    missing = re.sub(r"^couldn't assign flavors to pod set \S+: ", "", words)
-    return f"{where}{colon and f' (Kueue: {missing})'}"
-
-
-_Words = tuple[Cause, re.Pattern[str], Callable[[re.Match[str]], str], Callable[[_Place, re.Match[str]], str]]
+_IMAGE_REASONS = (
+    *("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"),
+    *("RegistryUnavailable", "SignatureValidationFailed"),
+)
+_PUSH = "symph secrets push SPEC{1.flags}"
 
 
 def _image_text(match: re.Match[str]) -> str:
@@ -190,109 +154,62 @@ def _image_step(place: _Place, match: re.Match[str]) -> str:
     return f"correct the image in the spec, then {place.again}"
 
 
-def _secret_step(place: _Place, _match: re.Match[str]) -> str:
-    return f"symph secrets push SPEC{place.flags}"
-
-
-_WORDS: tuple[_Words, ...] = (
+# A cause, the pattern of its reason, and text and next step as templates of the match and of the place, or functions.
+_Text = str | Callable[[re.Match[str]], str]
+_Step = str | Callable[[_Place, re.Match[str]], str]
+_WORDS: tuple[tuple[Cause, str, _Text, _Step], ...] = (
     (
         "image",
-        re.compile(
-            r"^(?:ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull|ImageInspectError"
-            r"|RegistryUnavailable|SignatureValidationFailed)\b(?P<words>.*)",
-            re.DOTALL,
-        ),
+        rf"(?s)^(?:{'|'.join(_IMAGE_REASONS)})\b(?P<words>.*)",
         _image_text,
         _image_step,
     ),
     (
         "quota",
-        re.compile(r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)"),
-        lambda match: f"the quota {match[1]} is used up: asks for {match[2]}, used {match[3]} of {match[4]}",
-        lambda place, match: place.kubectl(f"describe resourcequota {match[1]}"),
+        r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)",
+        "the quota {0[1]} is used up: asks for {0[2]}, used {0[3]} of {0[4]}",
+        "kubectl{1.flags} describe resourcequota {0[1]}",
     ),
     (
         "secret",
-        re.compile(r"^SealedSecret (\S+): (.+)", re.DOTALL),
-        lambda match: f"the sealed Secret {match[1]} cannot be opened: {match[2]}",
-        lambda place, _match: f"symph secrets seal SPEC --cert cluster{place.flags}",
+        r"(?s)^SealedSecret (\S+): (.+)",
+        "the sealed Secret {0[1]} cannot be opened: {0[2]}",
+        "symph secrets seal SPEC --cert cluster{1.flags}",
     ),
-    (
-        "secret",
-        re.compile(r'secret "([^"]+)" not found', re.IGNORECASE),
-        lambda match: f"the Secret {match[1]} is missing",
-        _secret_step,
-    ),
-    (
-        "secret",
-        re.compile(r"couldn't find key (\S+) in Secret (\S+)|references non-existent secret key: (\S+)"),
-        lambda match: (
-            f"the Secret {match[2]} has no key {match[1]}" if match[2] else f"a Secret lacks the key {match[3]}"
-        ),
-        _secret_step,
-    ),
-    (
-        "config",
-        re.compile(r'configmap "([^"]+)" not found', re.IGNORECASE),
-        lambda match: f"the ConfigMap {match[1]} is missing",
-        lambda place, _match: place.again,
-    ),
-    (
-        "config",
-        re.compile(r"couldn't find key (\S+) in ConfigMap (\S+)|references non-existent config key: (\S+)"),
-        lambda match: (
-            f"the ConfigMap {match[2]} has no key {match[1]}" if match[2] else f"a ConfigMap lacks the key {match[3]}"
-        ),
-        lambda place, _match: place.again,
-    ),
+    ("secret", r'(?i)secret "([^"]+)" not found', "the Secret {0[1]} is missing", _PUSH),
+    ("secret", r"couldn't find key (\S+) in Secret (\S+)", "the Secret {0[2]} has no key {0[1]}", _PUSH),
+    ("secret", r"references non-existent secret key: (\S+)", "a Secret lacks the key {0[1]}", _PUSH),
+    ("config", r'(?i)configmap "([^"]+)" not found', "the ConfigMap {0[1]} is missing", "{1.again}"),
+    ("config", r"couldn't find key (\S+) in ConfigMap (\S+)", "the ConfigMap {0[2]} has no key {0[1]}", "{1.again}"),
+    ("config", r"references non-existent config key: (\S+)", "a ConfigMap lacks the key {0[1]}", "{1.again}"),
     (
         "refused",
-        re.compile(r".*(?:is forbidden|Error creating|failed error): (.+)", re.DOTALL),
-        lambda match: f"the cluster refuses its pods: {match[1]}",
-        lambda place, _match: place.kubectl("get events --field-selector type=Warning"),
+        r"(?s).*(?:is forbidden|Error creating|failed error): (.+)",
+        "the cluster refuses its pods: {0[1]}",
+        "kubectl{1.flags} get events --field-selector type=Warning",
     ),
     (
         "pool",
-        re.compile(r"^(\d+/\d+ nodes are available: .+)"),
-        lambda match: f"no node takes it: {match[1].rstrip('.')}",
-        lambda _place, _match: "symph plan SPEC --pools FILE",
+        r"^(\d+/\d+ nodes are available: .+?)\.*(?:\n|$)",
+        "no node takes it: {0[1]}",
+        "symph plan SPEC --pools FILE",
     ),
-    (
-        "gang",
-        re.compile(r"^its gang is not complete"),
-        lambda match: match[0],
-        lambda place, _match: place.describe,
-    ),
-    (
-        "suspended",
-        re.compile(r"^suspended until it is resumed"),
-        lambda match: match[0],
-        lambda place, _match: place.describe,
-    ),
-    (
-        "probe",
-        re.compile(r"^not ready: .+"),
-        lambda match: match[0],
-        lambda place, _match: place.logs,
-    ),
+    ("gang", r"^its gang is not complete", "{0[0]}", "{1.describe}"),
+    ("suspended", r"^suspended until it is resumed", "{0[0]}", "{1.describe}"),
+    ("probe", r"^not ready: .+", "{0[0]}", "{1.logs}"),
     (
         "port",
-        re.compile(r"^waits for (\S+:\d+) of (\S+?)( and \d+ more)?(, .+)?$"),
-        lambda match: f"waits for {match[1]} of {match[2]}{match[3] or ''}",
-        lambda place, match: f"symph logs {match[2]} {place.name} --tail 50",
+        r"^waits for (\S+:\d+ of )(\S+?)((?: and \d+ more)?)(?:, .+)?$",
+        "waits for {0[1]}{0[2]}{0[3]}",
+        "symph logs {0[2]} {1.name} --tail 50",
     ),
     (
         "order",
-        re.compile(r"^waits for (\S+) to (be ready|succeed)( and \d+ more)?"),
-        lambda match: match[0],
-        lambda place, match: f"symph logs {match[1]} {place.name} --tail 50",
+        r"^waits for (\S+) to (?:be ready|succeed)(?: and \d+ more)?",
+        "{0[0]}",
+        "symph logs {0[1]} {1.name} --tail 50",
     ),
-    (
-        "start",
-        re.compile(r"^(?:no pod yet|ContainerCreating|PodInitializing)$"),
-        lambda match: match[0],
-        lambda place, _match: place.wait,
-    ),
+    ("start", r"^(?:no pod yet|ContainerCreating|PodInitializing)$", "{0[0]}", "{1.wait}"),
 )
 
 
@@ -323,7 +240,7 @@ class StatusChange:
     @property
     def name(self) -> str:
         """The first of the instances, and the number of the others."""
-        return f"{self.paths[0]} +{len(self.paths) - 1}" if len(self.paths) > 1 else self.paths[0]
+        return name_of_several(self.paths)
 
 
 class EventFeed:
@@ -340,9 +257,15 @@ class EventFeed:
 
     def tell(self, status: ExperimentStatus, now: float) -> list[StatusChange]:
         """Return the changes in `status` at `now` (seconds since 1970); equal changes are merged."""
-        said = [told for instance in status.instances for told in self._of(status, instance, now)]
+        together: dict[tuple[str, bool, bool], tuple[str, ...]] = {}
+        for change in (change for instance in status.instances for change in self._of(status, instance, now)):
+            key = change.text, change.is_bad, change.follows_lines
+            together[key] = together.get(key, ()) + change.paths
         self._before = {instance.path: instance for instance in status.instances}
-        return list(_gather(said))
+        return [
+            StatusChange(paths=paths, text=text, is_bad=is_bad, follows_lines=follows_lines)
+            for (text, is_bad, follows_lines), paths in together.items()
+        ]
 
     def _of(self, status: ExperimentStatus, now_is: InstanceStatus, now: float) -> Iterator[StatusChange]:
         before = self._before.get(now_is.path)
@@ -386,11 +309,3 @@ def _turn(before: InstanceStatus | None, now_is: InstanceStatus) -> Iterator[Sta
         yield StatusChange(paths=path, text=now_is.reason or now_is.state, is_bad=True, follows_lines=True)
     elif before is not None and now_is.phase == "running" and now_is.restarts > before.restarts:
         yield StatusChange(paths=path, text=f"started again, restart {now_is.restarts}")
-
-
-def _gather(said: Iterable[StatusChange]) -> Iterator[StatusChange]:
-    together: dict[tuple[str, bool, bool], list[str]] = {}
-    for told in said:
-        together.setdefault((told.text, told.is_bad, told.follows_lines), []).extend(told.paths)
-    for (text, is_bad, follows_lines), paths in together.items():
-        yield StatusChange(paths=tuple(paths), text=text, is_bad=is_bad, follows_lines=follows_lines)

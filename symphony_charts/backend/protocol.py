@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -122,19 +122,15 @@ def find_instances(status: ExperimentStatus, name: str) -> list[InstanceStatus]:
     if replicas:
         return replicas
     exact = [instance for instance in every if name in (instance.name, instance.path)]
-    if exact:
-        return exact
     process, _, index = name.rpartition("/")
-    if index.isascii() and index.isdigit():
-        matching = [
-            instance for instance in every if process in (instance.process, f"{instance.group}/{instance.process}")
-        ]
-        numbered = [instance for instance in matching if instance.index == int(index)]
-        if matching and not numbered:
-            indexes = ", ".join(str(instance.index) for instance in matching)
-            raise NotFound(f'process "{process}" has no replica {index}', next=f"it has {indexes}")
-        return numbered
-    return []
+    if exact or not (index.isascii() and index.isdigit()):
+        return exact
+    matching = [each for each in every if process in (each.process, f"{each.group}/{each.process}")]
+    numbered = [instance for instance in matching if instance.index == int(index)]
+    if matching and not numbered:
+        indexes = ", ".join(str(instance.index) for instance in matching)
+        raise NotFound(f'process "{process}" has no replica {index}', next=f"it has {indexes}")
+    return numbered
 
 
 def chosen_at(place: str) -> str | None:
@@ -183,11 +179,10 @@ def _path() -> Path:
 
 
 def _read() -> dict[str, object]:
-    try:
+    with suppress(OSError, ValueError):
         data = json.loads(_path().read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return data if isinstance(data, dict) else {}
+        return data if isinstance(data, dict) else {}
+    return {}
 
 
 # Values of `symph wait --for=`.
@@ -231,11 +226,8 @@ def wait_until(
 
 
 def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
-    chosen = (
-        find_instances(status, process)
-        if process
-        else [instance for instance in status.instances if not instance.is_step]
-    )
+    every = [instance for instance in status.instances if not instance.is_step]
+    chosen = find_instances(status, process) if process else every
     if process and not chosen:
         raise NotFound(f'experiment "{status.name}" has no process "{process}"')
     ready = bool(chosen) and all(instance.ready or instance.phase == "succeeded" for instance in chosen)
@@ -256,9 +248,8 @@ def _reasons(status: ExperimentStatus, process: str) -> str:
     for instance in chosen:
         if instance.phase in ("failed", "pending", "queued"):
             together.setdefault(instance.state, []).append(instance.path)
-    return "; ".join(f"{_few(paths)} {state}" for state, paths in together.items())
-
-
-def _few(paths: list[str]) -> str:
-    more = len(paths) - _MOST_NAMES
-    return ", ".join(paths[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    parts = []
+    for state, paths in together.items():
+        more = f" and {len(paths) - _MOST_NAMES} more" if len(paths) > _MOST_NAMES else ""
+        parts.append(f"{', '.join(paths[:_MOST_NAMES])}{more} {state}")
+    return "; ".join(parts)

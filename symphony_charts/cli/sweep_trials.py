@@ -27,10 +27,9 @@ from symphony_charts.sweep.kubernetes import (
     kept_there,
     look_there,
     release_of,
-    series_there,
     trial_objects,
 )
-from symphony_charts.sweep.local import done_here, look_here, run_asked, run_trials, series_here
+from symphony_charts.sweep.local import done_here, look_here, run_asked, run_trials, series_here, series_logged
 from symphony_charts.sweep.metrics import Series, Stopper, TrialComparison, goal_of, pattern_of
 from symphony_charts.sweep.record import Sweep, known_sweep, remember, remember_end
 from symphony_charts.sweep.trial_runs import Outcome, TrialRun
@@ -91,7 +90,7 @@ def reader_of(args: argparse.Namespace) -> Callable[[str], Series]:
     if args.on == "tmux":
         return lambda name: series_here(name, pattern)
     watcher = watcher_of(args)
-    return lambda name: series_there(watcher, name, pattern)
+    return lambda name: series_logged(watcher, name, pattern)
 
 
 def outcomes_of(args: argparse.Namespace, sweep: Sweep) -> list[Outcome]:

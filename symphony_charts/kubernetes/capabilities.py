@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from symphony_charts.backend.status import Capability
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.formats.data import sub
 from symphony_charts.kubernetes.client import KubeApi, Object
 
 # name, API group, kind, versions that the charts write (newest first), setting of the spec, software to install
@@ -72,17 +73,9 @@ def _served(
     source: str,
 ) -> Capability:
     for version in versions:
-        if version in served.get(group, []) and _has_kind(api, f"{group}/{version}", kind):
+        if version in served.get(group, []) and api.serves(f"{group}/{version}", kind):
             return Capability(name=name, status="ok", detail=f"{group}/{version}: {setting.format(version=version)}")
     return Capability(name=name, status="missing", detail=f"no {group} {kind}", next=f"it comes with {source}")
-
-
-def _has_kind(api: KubeApi, api_version: str, kind: str) -> bool:
-    try:
-        api.collection(api_version, kind, None)
-    except NotFound:
-        return False
-    return True
 
 
 def _dijob(api: KubeApi) -> Capability:
@@ -99,24 +92,15 @@ def _dijob(api: KubeApi) -> Capability:
 
 def dijob_shape(definition: Object) -> str:
     """Return the `dijob.operator` that reads the fields of a DIJob definition, the newest if several do."""
-    return next(_shapes(definition), "v1.1" if _is_minimal(definition) else "v0")
-
-
-def _is_minimal(definition: Object) -> bool:
-    """Return True if it is the definition without fields, which operators since v1.0 also install."""
     served = [version for version in definition["spec"]["versions"] if version["served"]]
-    schemas = (version.get("schema", {}).get("openAPIV3Schema", {}) for version in served)
-    field_sets = [schema.get("properties", {}).get("spec", {}).get("properties") for schema in schemas]
-    return any(version["name"] == "v2alpha1" for version in served) and not any(field_sets)
-
-
-def _shapes(definition: Object) -> Iterator[str]:
-    for version in definition["spec"]["versions"]:
-        schema = version.get("schema", {}).get("openAPIV3Schema", {})
-        fields = schema.get("properties", {}).get("spec", {}).get("properties", {})
+    fields = [sub(version, "schema", "openAPIV3Schema", "properties", "spec", "properties") for version in served]
+    for names in fields:
         for shape, needed, further in _DIJOB_SHAPES:
-            if version["served"] and needed in fields and (not further or further in fields):
-                yield shape
+            if needed in names and (not further or further in names):
+                return shape
+    # Operators since v1.0 also install a definition without fields.
+    is_minimal = any(version["name"] == "v2alpha1" for version in served) and not any(fields)
+    return "v1.1" if is_minimal else "v0"
 
 
 def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> Iterator[Capability]:
@@ -137,5 +121,4 @@ def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> It
             if names:
                 yield Capability(name=name, status="ok", detail=f"{names}{where}: workload.queue")
             else:
-                step = "make a LocalQueue" if space else "make a Queue"
-                yield Capability(name=name, status="missing", detail=f"none{where}", next=step)
+                yield Capability(name=name, status="missing", detail=f"none{where}", next=f"make a {kind}")

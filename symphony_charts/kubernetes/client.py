@@ -58,8 +58,6 @@ class KubeApi:
     def close(self) -> None:
         self.connection.close()
 
-    # --- reading ---
-
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
         """Return the response to a GET. Raises NotFound, ToolFailed."""
         return self._call("GET", path, query=query)
@@ -120,8 +118,6 @@ class KubeApi:
         path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/log"
         return self.connection.checked("GET", path, query=query, read_s=read_s)
 
-    # --- kinds ---
-
     def has_group(self, group: str) -> bool:
         """Return True if the cluster serves an API group such as ``jobset.x-k8s.io``."""
         if self._groups is None:
@@ -154,8 +150,6 @@ class KubeApi:
         path, is_namespaced = self._kinds[api_version][kind]
         return path.format(f"namespaces/{quote(namespace)}/" if namespace and is_namespaced else "")
 
-    # --- changing ---
-
     def apply(self, item: Object, namespace: str, *, dry_run: bool = False, force: bool = False) -> Object:
         """Create or update an object by server-side apply under our own field manager, with strict fields.
 
@@ -186,13 +180,11 @@ class KubeApi:
             return False
         return True
 
-    # --- inside ---
-
     def _list(
         self, path: str, selector: str, fields: str, metadata_only: bool, limit: int = _PAGE
     ) -> tuple[list[Object], str]:
-        query = {"limit": str(limit), **({"labelSelector": selector} if selector else {})}
-        query |= {"fieldSelector": fields} if fields else {}
+        query = {"limit": str(limit), "labelSelector": selector, "fieldSelector": fields}
+        query = {key: value for key, value in query.items() if value}
         accept = {"Accept": _PARTIAL} if metadata_only else {}
         items: list[Object] = []
         token = ""

@@ -55,15 +55,12 @@ def phase_of_failure(pod: Object, kind: str, workload: Object | None, state: str
     if kind == "sidecar" and has_ended:
         # A sidecar never ends a pod: its failures only restart it.
         return "stopped", f"stopped with its pod, {state}"
-    is_tried_again = settled in ("pending", "queued") and not (workload and _has_one_try(pod, workload))
-    return ("pending", f"{state}, restarting") if is_tried_again else ("failed", state)
-
-
-def _has_one_try(pod: Object, workload: Object) -> bool:
-    """Return True if neither the node nor the workload restarts a container; a policy may ignore some failures."""
-    spec = workload["spec"]
+    spec = workload["spec"] if workload else {}
+    # Neither the node nor the workload restarts it; a policy may ignore some failures.
     is_left = (pod.get("spec") or {}).get("restartPolicy") == "Never"
-    return is_left and spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy")
+    has_one_try = is_left and spec.get("backoffLimit") == 0 and not spec.get("podFailurePolicy")
+    is_tried_again = settled in ("pending", "queued") and not has_one_try
+    return ("pending", f"{state}, restarting") if is_tried_again else ("failed", state)
 
 
 def _phase_of_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
@@ -91,19 +88,20 @@ def reason_unscheduled(pod: Object) -> str:
 
 def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None, Object]:
     """Return the result of a Job by its conditions, and that condition; None before its end."""
-    held = _conditions(workload)
-    for kind in ("Failed", "FailureTarget"):
+    held = true_conditions(workload)
+    for kind in ("Failed", "FailureTarget", "Complete", "SuccessCriteriaMet"):
         if kind in held:
-            return "failed", held[kind]
-    for kind in ("Complete", "SuccessCriteriaMet"):
-        if kind in held:
-            return "succeeded", held[kind]
+            return "failed" if kind.startswith("Fail") else "succeeded", held[kind]
     return None, {}
 
 
-def _conditions(workload: Object) -> Mapping[str, Object]:
-    conditions = (workload.get("status") or {}).get("conditions") or []
-    return {condition["type"]: condition for condition in conditions if condition.get("status") == "True"}
+def _conditions(item: Object) -> dict[str, Object]:
+    return {condition.get("type", ""): condition for condition in (item.get("status") or {}).get("conditions") or []}
+
+
+def true_conditions(item: Object) -> dict[str, Object]:
+    """Return the conditions that hold, by type."""
+    return {kind: condition for kind, condition in _conditions(item).items() if condition.get("status") == "True"}
 
 
 def phase_of_workload(
@@ -113,20 +111,23 @@ def phase_of_workload(
 
     For one replica, by its `index`, the workload may record its result.
     """
-    status = workload.get("status") or {}
+    status, stopped = workload.get("status") or {}, true_conditions(workload).get(STOPPED)
+    end, condition = end_of_job(workload)
     if _holds(status.get("completedIndexes"), index):
         return "succeeded", "succeeded; its pod is gone"
     if _holds(status.get("failedIndexes"), index):
-        return "failed", f"failed; its pod is gone{_stopped(workload)}"
-    end, condition = end_of_job(workload)
+        because = f": {stopped['message']}" if stopped else ""
+        return "failed", f"failed; its pod is gone{because}"
     if end == "failed":
         return "failed", f"failed: {condition.get('message') or condition.get('reason')}"
     if end == "succeeded":
         return "succeeded", "succeeded; its pod is gone"
-    if stopped := _conditions(workload).get(STOPPED):
+    if stopped:
         return "stopped", f"stopped: {stopped['message']}"
     if workload["spec"].get("suspend"):
-        why = _why_queued(workload["metadata"], queue or {})
+        meta, queued = workload["metadata"], queue or {}
+        uids = [meta.get("uid"), *(owner.get("uid") for owner in meta.get("ownerReferences") or [])]
+        why = next((queued[uid] for uid in uids if uid in queued), "")
         return ("queued", f"queued {why}") if why else ("pending", "pending: suspended until it is resumed")
     return "pending", "pending: no pod yet"
 
@@ -135,16 +136,6 @@ def _holds(indexes: object, index: int | None) -> bool:
     """Return True if a Job's list of indexes (``0-2,5``) contains this one."""
     ranges = [part.partition("-") for part in str(indexes or "").split(",") if part]
     return index is not None and any(int(first) <= index <= int(last or first) for first, _, last in ranges)
-
-
-def _stopped(workload: Object) -> str:
-    stopped = _conditions(workload).get(STOPPED)
-    return f": {stopped['message']}" if stopped else ""
-
-
-def _why_queued(meta: Object, queue: Mapping[str, str]) -> str:
-    uids = [meta.get("uid"), *(owner.get("uid") for owner in meta.get("ownerReferences") or [])]
-    return next((queue[uid] for uid in uids if uid in queue), "")
 
 
 def moment_of(text: str) -> float:
@@ -209,12 +200,9 @@ def is_suspended(workload: Object) -> bool:
 def reasons_of(workloads: Iterable[Object], queue: Queue = NO_QUEUE) -> dict[str, str]:
     """Return why each suspended workload waits, by uid: queue, experiments ahead, Kueue's message."""
     reasons, held = {}, set()
-    for item in workloads:
-        meta = item["metadata"]
-        name = (meta.get("labels") or {}).get(QUEUE)
-        if is_suspended(item):
-            held.add(str(meta.get("uid", "")))
-        if name and is_suspended(item):
+    for meta in (item["metadata"] for item in workloads if is_suspended(item)):
+        held.add(str(meta.get("uid", "")))
+        if name := (meta.get("labels") or {}).get(QUEUE):
             reasons[str(meta.get("uid", ""))] = f"in {name}: it has not admitted it"
     for record in queue.records:
         owners = [owner for owner in record["metadata"].get("ownerReferences") or [] if str(owner["uid"]) in held]
@@ -235,45 +223,28 @@ def _place(ahead: Sequence[str]) -> str:
 
 
 def _is_waiting(record: Object) -> bool:
-    conditions = _conditions_of_record(record)
-    is_over = any(_is_true(conditions, kind) for kind in ("Finished", "Admitted", "QuotaReserved"))
+    is_over = not {"Finished", "Admitted", "QuotaReserved"}.isdisjoint(true_conditions(record))
     return not is_over and (record.get("spec") or {}).get("active") is not False
 
 
 def _turn(record: Object) -> tuple[int, str, str]:
-    evicted = _conditions_of_record(record).get("Evicted", {})
+    evicted = true_conditions(record).get("Evicted", {})
     since = str(record["metadata"].get("creationTimestamp", ""))
-    if evicted.get("status") == "True" and evicted.get("reason") in _REQUEUED_LATER:
+    if evicted.get("reason") in _REQUEUED_LATER:
         since = str(evicted.get("lastTransitionTime") or since)
     return -int(record["spec"].get("priority") or 0), since, str(record["metadata"].get("uid", ""))
 
 
-def _conditions_of_record(record: Object) -> dict[str, Object]:
-    return {condition["type"]: condition for condition in (record.get("status") or {}).get("conditions") or []}
-
-
 def wait_reason(record: Object) -> str:
     """Return queue and reason of a waiting Kueue Workload; empty if it is admitted or finished."""
-    spec, status = record.get("spec") or {}, record.get("status") or {}
-    conditions = _conditions_of_record(record)
-    if _is_true(conditions, "Finished") or _is_true(conditions, "Admitted"):
+    spec, status, held = record.get("spec") or {}, record.get("status") or {}, true_conditions(record)
+    if "Finished" in held or "Admitted" in held:
         return ""
     queue = str(spec.get("queueName") or "its queue")
-    if spec.get("active") is False:
-        return f"in {queue}: turned away: {_message(conditions, 'Evicted')}"
-    if _is_true(conditions, "QuotaReserved"):
-        pending = [
-            admission_check["name"]
-            for admission_check in status.get("admissionChecks") or []
-            if admission_check.get("state") != "Ready"
-        ]
+    if "QuotaReserved" in held and spec.get("active") is not False:
+        checks = status.get("admissionChecks") or []
+        pending = [check["name"] for check in checks if check.get("state") != "Ready"]
         return f"in {queue}: it has room, and waits for {', '.join(pending) or 'its checks'}"
-    return f"in {queue}: {_message(conditions, 'QuotaReserved')}"
-
-
-def _is_true(conditions: Mapping[str, Object], kind: str) -> bool:
-    return conditions.get(kind, {}).get("status") == "True"
-
-
-def _message(conditions: Mapping[str, Object], kind: str) -> str:
-    return str(conditions.get(kind, {}).get("message") or "not looked at yet").strip()
+    kind, words = ("Evicted", "turned away: ") if spec.get("active") is False else ("QuotaReserved", "")
+    message = str(_conditions(record).get(kind, {}).get("message") or "not looked at yet")
+    return f"in {queue}: {words}{message.strip()}"

@@ -81,28 +81,19 @@ def run_in_pod(
     query += [("stderr", "false" if tty else "true"), ("stdin", "true" if stdin else "false")]
     query.append(("tty", "true" if tty else "false"))
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/exec"
-    connection = api.connection.websocket(path, query, _EXEC_PROTOCOLS)
-    try:
-        if tty:
-            _send(connection, _RESIZE, _window())
+    with contextlib.closing(api.connection.websocket(path, query, _EXEC_PROTOCOLS)) as connection:
         if stdin is not None:
             threading.Thread(target=_feed, args=(connection, stdin), daemon=True).start()
         return _drain(connection, stdout, stderr, tty, f"{pod}/{container}")
-    finally:
-        connection.close()
 
 
 def _drain(connection: Any, stdout: Writer, stderr: Writer, tty: bool, where: str) -> int:
-    ended = b""
-    window = _window() if tty else b""
+    ended = window = b""
     try:
-        while True:
-            code, frame = connection.recv_data_frame(True)
-            if code == ABNF.OPCODE_CLOSE:
-                break
-            if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
-                continue
-            channel, data = frame.data[0], frame.data[1:]
+        if tty:
+            window = _window()
+            _send(connection, _RESIZE, window)
+        for channel, data in _messages(connection):
             if channel == _ERROR:
                 ended += data
             elif channel in (_STDOUT, _STDERR):
@@ -114,6 +105,16 @@ def _drain(connection: Any, stdout: Writer, stderr: Writer, tty: bool, where: st
         if not ended:
             raise ToolFailed(f"the connection to {where} broke: {error}") from error
     return _status_of(ended, where)
+
+
+def _messages(connection: Any) -> Iterator[tuple[int, bytes]]:
+    """Yield channel and data of each message, until the other side closes the connection."""
+    while True:
+        code, frame = connection.recv_data_frame(True)
+        if code == ABNF.OPCODE_CLOSE:
+            return
+        if code in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) and frame.data:
+            yield frame.data[0], frame.data[1:]
 
 
 def _status_of(ended: bytes, where: str) -> int:
@@ -188,17 +189,16 @@ def _relay(
     sent: bytes,
 ) -> None:
     """Carry one connection, both ways, through a program in the container; `sent` is the caller's data so far."""
-    stderr: list[bytes] = []
-    said = io.BytesIO(sent)
+    given, stderr = io.BytesIO(sent), io.BytesIO()
 
     def stdin(size: int) -> bytes:
-        return said.read(size) or caller.recv(size)
+        return given.read(size) or caller.recv(size)
 
     try:
         code = run_in_pod(
-            api, namespace, pod, container, command, stdin=stdin, stdout=caller.sendall, stderr=stderr.append
+            api, namespace, pod, container, command, stdin=stdin, stdout=caller.sendall, stderr=stderr.write
         )
-        problem = b"".join(stderr).decode("utf-8", "replace").strip() if code else ""
+        problem = stderr.getvalue().decode("utf-8", "replace").strip() if code else ""
     except (ToolFailed, OSError) as error:
         problem = str(error)
     _warn_and_end(caller, problem)
@@ -248,13 +248,7 @@ class _Answers:
         # Both channels (0 data, 1 error) begin with the port's number in two bytes.
         begun: set[int] = set()
         with suppress(OSError, WebSocketException):
-            while True:
-                code, frame = connection.recv_data_frame(True)
-                if code == ABNF.OPCODE_CLOSE:
-                    break
-                if code not in (ABNF.OPCODE_BINARY, ABNF.OPCODE_TEXT) or not frame.data:
-                    continue
-                channel, data = frame.data[0], frame.data[1:]
+            for channel, data in _messages(connection):
                 if channel not in begun:
                     begun.add(channel)
                 elif channel == 0:
@@ -284,7 +278,6 @@ def run_here(
     api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool
 ) -> int:
     """Run a command with the stdin, stdout and stderr of this program; return its exit status."""
-    _require_running(instance)
     out, err = sys.stdout.buffer, sys.stderr.buffer
     reader = (lambda size: os.read(0, size)) if stdin else None
     with _raw_terminal() if tty else contextlib.nullcontext():
@@ -304,15 +297,21 @@ def run_captured(
     api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str]
 ) -> tuple[int, bytes, bytes]:
     """Run a command without input; return its exit status, stdout and stderr."""
-    _require_running(instance)
     out, err = io.BytesIO(), io.BytesIO()
     code = _run(api, namespace, instance, command, stdout=out.write, stderr=err.write)
     return code, out.getvalue(), err.getvalue()
 
 
 def _run(api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], **options: Any) -> int:
+    _require_running(instance)
     container = instance.container or instance.process
     return run_in_pod(api, namespace, instance.pod, container, command, **options)
+
+
+def _require_running(instance: InstanceStatus) -> None:
+    if instance.phase != "running":
+        what = f'"{instance.path}" does not run: {instance.state}'
+        raise Conflict(what, next=f"symph logs {instance.path} shows what it wrote")
 
 
 def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, to: Path) -> None:
@@ -356,7 +355,6 @@ def _put(archive: IO[bytes], beside: Path, base: str, target: Path) -> list[str]
 
 def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path, to: str) -> None:
     """Copy a local file or folder to `to` in a container, or into `to` if that is a folder."""
-    _require_running(instance)
     if not source.exists():
         raise NotFound(f"there is no {source}")
     folder, _, base = to.rstrip("/").rpartition("/")
@@ -386,13 +384,10 @@ def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str
     if not matching:
         names = ", ".join(sorted(item["metadata"]["labels"]["symph.dev/service"] for item in services)) or "none"
         raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {names}")
-    status = next(
-        item
-        for item in experiments.describe(name).services
-        if item.address.startswith(f"{matching[0]['metadata']['name']}:")
-    )
-    if status.outside:
-        yield status.outside
+    start = f"{matching[0]['metadata']['name']}:"
+    outside = next(each.outside for each in experiments.describe(name).services if each.address.startswith(start))
+    if outside:
+        yield outside
         return
     pod, container, port = _behind(experiments.api, matching[0])
     meta, host = pod["metadata"], pod["status"]["podIP"]
@@ -437,12 +432,6 @@ def _behind(api: KubeApi, service: Object) -> tuple[Object, str, int]:
     usual = pod["containers"][0]["name"], target if target.isdigit() else port["port"]
     container, number = ports[0] if ports else usual
     return running[0], container, int(number)
-
-
-def _require_running(instance: InstanceStatus) -> None:
-    if instance.phase != "running":
-        what = f'"{instance.path}" does not run: {instance.state}'
-        raise Conflict(what, next=f"symph logs {instance.path} shows what it wrote")
 
 
 def copy_failure(what: str, stderr: bytes) -> SymphError:

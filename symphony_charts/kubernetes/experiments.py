@@ -85,14 +85,15 @@ class KubeExperiments:
         def status(
             name: str, namespace: str, warnings: Sequence[Object] = (), sealed: Sequence[Object] = ()
         ) -> ExperimentStatus:
+            metas = ((record, record["metadata"]) for record in records)
             return status_of(
                 name,
                 _those(workloads, namespace, name),
                 _those(pods, namespace, name),
                 releases=[
                     record
-                    for record in records
-                    if (record["metadata"]["namespace"], record["metadata"]["labels"].get("name")) == (namespace, name)
+                    for record, meta in metas
+                    if (meta["namespace"], meta["labels"].get("name")) == (namespace, name)
                 ],
                 queue=queue,
                 warnings=warnings,
@@ -101,8 +102,8 @@ class KubeExperiments:
             )
 
         seen = [status(name, namespace) for name, namespace in names]
-        unexplained = {each.namespace for each in seen if lacks_reason(each)}
-        warnings = {namespace: self._warnings(namespace) for namespace in sorted(unexplained)}
+        unexplained = sorted({each.namespace for each in seen if lacks_reason(each)})
+        warnings = {namespace: self._warnings(namespace) for namespace in unexplained}
         sealed = self.listed(*_SEALED, EXPERIMENT) if unexplained else []
         return [
             status(each.name, each.namespace, warnings[each.namespace], sealed) if lacks_reason(each) else each
@@ -125,11 +126,8 @@ class KubeExperiments:
             status = status_of(
                 name, workloads, pods, services, releases, queue=queue, warnings=warnings, sealed=sealed, now=now
             )
-        if not events:
-            return status
-        return dataclasses.replace(
-            status, events=tuple(self.events_of(namespace, [*workloads, *pods, *services])[-10:])
-        )
+        last = self.events_of(namespace, [*workloads, *pods, *services])[-10:] if events else []
+        return dataclasses.replace(status, events=tuple(last))
 
     def namespace_of(self, name: str, objects: Sequence[Object]) -> str:
         """Return the only namespace of the experiment's objects. Raises NotFound, or UsageError if several."""

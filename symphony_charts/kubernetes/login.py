@@ -16,7 +16,7 @@ import ssl
 import threading
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,10 @@ def read_context(kubeconfig: Path | None = None, name: str | None = None) -> Kub
         what = f"no cluster is configured: there is no {' nor '.join(wanted)}"
         raise ToolFailed(what, next="set $KUBECONFIG, or give a --kubeconfig")
     documents = {file: _document(file) for file in files}
-    entries = {kind: _merged(documents, kind) for kind in _LISTS}
+    entries: dict[str, dict[str, Entry]] = {kind: {} for kind in _LISTS}
+    for kind, named in entries.items():
+        for entry in (entry for file, document in documents.items() for entry in _entries(file, document, kind)):
+            named.setdefault(entry.name, entry)
     chosen = name or next(
         (str(document["current-context"]) for document in documents.values() if document.get("current-context")), ""
     )
@@ -110,14 +113,6 @@ def _document(file: str) -> Mapping[str, object]:
     if not isinstance(document, Mapping):
         raise _broken(file, f"the kubeconfig is no mapping but a {type(document).__name__}")
     return document
-
-
-def _merged(documents: Mapping[str, Mapping[str, object]], kind: str) -> dict[str, Entry]:
-    entries: dict[str, Entry] = {}
-    for file, document in documents.items():
-        for entry in _entries(file, document, kind):
-            entries.setdefault(entry.name, entry)
-    return entries
 
 
 def _entries(file: str, document: Mapping[str, object], kind: str) -> Iterator[Entry]:
@@ -270,22 +265,16 @@ class Login:
         return SpecError.one(what, f"{path}, {entry.name}" if path else "", "correct this file", entry.file)
 
 
-class _Keep(logging.Handler):
-    """A handler that keeps the messages of the client's kubeconfig reader in the thread that created it."""
-
-    def __init__(self, written: list[str]) -> None:
-        super().__init__(logging.ERROR)
-        self._written, self._thread = written, threading.get_ident()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self._thread and record.module == "kube_config":
-            self._written.append(record.getMessage())
-
-
 @contextmanager
 def _client_log(written: list[str]) -> Iterator[None]:
     """Keep the error messages of the client's kubeconfig reader to the root logger in this thread."""
-    handler = _Keep(written)
+    thread, handler = threading.get_ident(), logging.Handler(logging.ERROR)
+
+    def emit(record: logging.LogRecord) -> None:
+        if record.thread == thread and record.module == "kube_config":
+            written.append(record.getMessage())
+
+    handler.emit = emit  # type: ignore[method-assign]
     logging.getLogger().addHandler(handler)
     try:
         yield
@@ -304,21 +293,13 @@ def _is_address(address: str) -> bool:
 def _proxy_of_environment(server: str) -> str | None:
     """Return the environment's proxy for the server, by Go's rules: never for this machine."""
     parts = urlsplit(server)
-    host = parts.hostname or ""
-    proxies = urllib.request.getproxies_environment()
-    unproxied = ["localhost", "127.0.0.0/8", "::1", *(name.strip() for name in proxies.get("no", "").split(","))]
-    if any(_is_within(host, name) for name in unproxied if name):
+    host, proxies = parts.hostname or "", urllib.request.getproxies_environment()
+    if host == "localhost" or urllib.request.proxy_bypass_environment(host, proxies):  # type: ignore[attr-defined]  # typeshed lacks it
         return None
+    networks = ("127.0.0.0/8", "::1", *(name.strip() for name in proxies.get("no", "").split(",") if "/" in name))
+    with suppress(ValueError):  # not an address
+        address = ipaddress.ip_address(host)
+        if any(address in ipaddress.ip_network(network, strict=False) for network in networks):
+            return None
     proxy = proxies.get(parts.scheme)
     return f"http://{proxy}" if proxy and "://" not in proxy else proxy
-
-
-def _is_within(host: str, name: str) -> bool:
-    """Return True if an entry of NO_PROXY covers the host: ``*``, an address, network or domain."""
-    domain = name.partition(":")[0].lstrip("*.") if name.count(":") == 1 else name.lstrip("*.")
-    if name == "*" or host in (name, domain) or host.endswith(f".{domain}"):
-        return True
-    try:
-        return ipaddress.ip_address(host) in ipaddress.ip_network(name, strict=False)
-    except ValueError:
-        return False

@@ -56,10 +56,15 @@ def _lines(
         for source in sources.values()
         for line in _read(experiments, source, query, is_again=source.is_again or query.follow)
     ]
-    history = [line for line in sorted(history, key=_moment) if query.wants(line)]
-    yield from history[-query.tail :] if query.tail > 0 else history if query.tail else []
+    yield from _wanted(history, query)
     if query.follow:
         yield from (line for line in _Follower(experiments, name, query, sources).lines() if query.wants(line))
+
+
+def _wanted(lines: list[LogLine], query: LogQuery) -> list[LogLine]:
+    """Return the last wanted lines in order of time."""
+    found = [line for line in sorted(lines, key=lambda line: line.time) if query.wants(line)]
+    return found[-query.tail :] if query.tail > 0 else found if query.tail else []
 
 
 class _Follower:
@@ -168,7 +173,9 @@ def _open(experiments: KubeExperiments, source: _Source, query: LogQuery, **furt
     if source.last:
         asked["sinceTime"] = source.last
     elif query.since is not None:
-        asked["sinceTime"] = _stamp(query.since)
+        # The server accepts whole seconds.
+        since = datetime.fromtimestamp(int(query.since), timezone.utc)
+        asked["sinceTime"] = since.strftime("%Y-%m-%dT%H:%M:%SZ")
     elif query.tail > 0 and not (query.regex or query.until or is_followed):
         asked["tailLines"] = str(query.tail)
     return experiments.api.log(source.namespace, source.pod, asked, read_s=None if is_followed else 60)
@@ -220,8 +227,7 @@ def _previous(
     if not is_any:
         names = ", ".join(instance.path for instance in chosen)
         raise NotFound(f"nothing ran before these containers: {names}", next="leave out --previous")
-    lines = [line for line in sorted(lines, key=_moment) if query.wants(line)]
-    return lines[-query.tail :] if query.tail > 0 else lines if query.tail else []
+    return _wanted(lines, query)
 
 
 def _source(namespace: str, instance: InstanceStatus) -> _Source:
@@ -232,12 +238,3 @@ def _source(namespace: str, instance: InstanceStatus) -> _Source:
 
 def _key(instance: InstanceStatus) -> tuple[str, str]:
     return instance.pod, instance.process
-
-
-def _moment(line: LogLine) -> float:
-    return line.time
-
-
-def _stamp(moment: float) -> str:
-    # The server accepts whole seconds.
-    return datetime.fromtimestamp(int(moment), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -112,7 +112,6 @@ def status_of(
         phase = "stopping"
     started = min((moment_of(item["metadata"]["creationTimestamp"]) for item in everything), default=now)
     ends = [instance.ended for instance in instances if instance.ended]
-    runs = dict.fromkeys(str((item["metadata"].get("labels") or {}).get(_RUN, "")) for item in (*pods, *workloads))
     return ExperimentStatus(
         name=name,
         experiment=str(labels.get(EXPERIMENT, name)),
@@ -120,8 +119,8 @@ def status_of(
         phase=phase,
         started=started,
         ended=max(ends) if ends and phase in ("succeeded", "failed") else None,
-        run=next((run for run in runs if run), ""),
-        chart=next((str(chart) for chart in map(_chart, workloads) if chart), ""),
+        run=next(filter(None, (_label(item, _RUN) for item in (*pods, *workloads))), ""),
+        chart=next(filter(None, (_label(item, _CHART) for item in workloads)), ""),
         namespace=str(everything[0]["metadata"]["namespace"]) if everything else "",
         held_by=managers_of(everything, releases),
         instances=instances,
@@ -147,11 +146,9 @@ def event_of(item: Object) -> Event:
 def is_about(objects: Sequence[Object]) -> Callable[[Object], bool]:
     """Return a test for events about `objects` or their deleted pods, by the names of workloads."""
     names = {item["metadata"]["name"] for item in objects}
-    makers = [item for item in objects if item["kind"] not in ("Pod", "Service")]
+    makers = [(_name(item), item["kind"].lower()) for item in objects if item["kind"] not in ("Pod", "Service")]
     # The name of Kueue's record of a workload also starts with its kind.
-    prefixes = tuple(
-        f"{start}{item['metadata']['name']}-" for item in makers for start in ("", f"{item['kind'].lower()}-")
-    )
+    prefixes = tuple(f"{start}{name}-" for name, kind in makers for start in ("", f"{kind}-"))
 
     def is_about_them(event: Object) -> bool:
         name = str(event["involvedObject"].get("name") or "")
@@ -242,7 +239,8 @@ def _instances(
             continue
         if replica in newest and not pod["metadata"].get("deletionTimestamp"):
             # A Job replaces a failed pod by a new one: that counts as a restart of its processes.
-            restarted[replica] = restarted.get(replica, 0) + (_run(newest[replica]) == _run(pod))
+            is_same_run = _label(newest[replica], _RUN) == _label(pod, _RUN)
+            restarted[replica] = restarted.get(replica, 0) + is_same_run
         elif replica in newest:
             continue
         newest[replica] = pod
@@ -262,7 +260,8 @@ def _wanted(workloads: Sequence[Object]) -> dict[tuple[str, int], Object]:
     alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
     # An existing Job takes precedence over its description, and live objects over those being deleted.
     makers = (*gone, *(part for item in alive for part in parts_of(item)), *alive)
-    return {(_group(workload), index): workload for workload in makers for index in range(_replicas(workload))}
+    kinds = ((item, kind_for(item)) for item in makers)
+    return {(_group(item), index): item for item, kind in kinds if kind for index in range(kind.replicas(item))}
 
 
 def _of_pod(
@@ -270,10 +269,11 @@ def _of_pod(
 ) -> list[InstanceStatus]:
     group, index = place
     spec, status = pod["spec"], pod.get("status") or {}
-    states = {
-        container_status["name"]: container_status
-        for container_status in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    }
+    seen_all = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    states = {seen["name"]: seen for seen in seen_all}
+    is_endless = not all(map(_is_finite, pod["metadata"].get("ownerReferences") or []))
+    # A JobSet restarts all groups together, and counts it.
+    restarted += int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
     instances = []
     for container, kind in _containers(spec):
         seen, process = states.get(container["name"], {}), process_of(container)
@@ -295,7 +295,7 @@ def _of_pod(
                 phase=phase,
                 state=state,
                 ready=bool(seen.get("ready")) and phase == "running" and not is_former,
-                restarts=int(seen.get("restartCount") or 0) + restarted + _attempt(pod),
+                restarts=int(seen.get("restartCount") or 0) + restarted,
                 status=ended.get("exitCode", last.get("exitCode")),
                 reason=_REPLACED if is_former else reason,
                 place=str(spec.get("nodeName") or ""),
@@ -303,7 +303,7 @@ def _of_pod(
                 started=moment_of(begun) if begun else None,
                 ended=moment_of(ended["finishedAt"]) if ended.get("finishedAt") else None,
                 is_step=kind == "step",
-                is_service=kind == "sidecar" or _is_endless(pod),
+                is_service=kind == "sidecar" or is_endless,
             )
         )
     return instances
@@ -344,10 +344,6 @@ def _is_alone(pod: Object, process: str) -> bool:
     return bool(labels.get(_GROUP) == process and labels.get(_PROCESS) in (None, process))
 
 
-def _is_endless(pod: Object) -> bool:
-    return not all(map(_is_finite, pod["metadata"].get("ownerReferences") or []))
-
-
 def _is_finite(item: Object) -> bool:
     kind = kind_for(item)
     return kind is None or kind.is_finite
@@ -362,11 +358,6 @@ def _numbered(name: str, index: int, count: int) -> str:
     return f"{name}-{index}" if count > 1 else name
 
 
-def _replicas(workload: Object) -> int:
-    kind = kind_for(workload)
-    return kind.replicas(workload) if kind else 0
-
-
 def replica_of(pod: Object) -> tuple[str, int]:
     """Return the group of a pod and its replica index."""
     meta = pod["metadata"]
@@ -376,21 +367,11 @@ def replica_of(pod: Object) -> tuple[str, int]:
 
 
 def _group(item: Object) -> str:
-    labels = item["metadata"].get("labels") or {}
-    return str(labels.get(_GROUP) or _name(item))
+    return _label(item, _GROUP) or _name(item)
 
 
-def _attempt(pod: Object) -> int:
-    """Return the number of restarts of all groups by the JobSet."""
-    return int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)
-
-
-def _chart(item: Object) -> str:
-    return str((item["metadata"].get("labels") or {}).get(_CHART, ""))
-
-
-def _run(item: Object) -> str:
-    return str((item["metadata"].get("labels") or {}).get(_RUN, ""))
+def _label(item: Object, key: str) -> str:
+    return str((item["metadata"].get("labels") or {}).get(key, ""))
 
 
 def _name(item: Object) -> str:
@@ -400,10 +381,8 @@ def _name(item: Object) -> str:
 def _service(item: Object) -> ServiceStatus:
     spec, labels = item["spec"], item["metadata"].get("labels") or {}
     port = (spec.get("ports") or [{"port": 0}])[0]["port"]
-    outside = ""
     # Clouds provide either an address or a name.
-    for entry in ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []:
-        outside = f"{entry.get('ip') or entry.get('hostname')}:{port}"
-        break
+    entries = ((item.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    outside = f"{entries[0].get('ip') or entries[0].get('hostname')}:{port}" if entries else ""
     name = str(labels.get("symph.dev/service") or _name(item))
     return ServiceStatus(name=name, address=f"{_name(item)}:{port}", outside=outside)

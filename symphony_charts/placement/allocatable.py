@@ -8,6 +8,7 @@ Google's documentation writes the memory tiers in GiB; the nodes show tiers at 4
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal
 
@@ -96,10 +97,9 @@ def kube_reserved_disk(node: NodeSpec) -> int:
 def capacity(node: NodeSpec) -> Amounts:
     """Return the node's reported capacity: millicores, bytes of memory and ephemeral storage, pod slots."""
     physical = node.memory_mib * MIB
-    system = _memory_reserved(physical, node.distribution, node.arch, node.version, confidential=node.confidential)
     return {
         "cpu": node.cpu_millis,
-        "memory": physical - system,
+        "memory": physical - _memory_reserved(node, physical),
         "ephemeral-storage": _disk_capacity(node),
         "pods": node.max_pods,
     }
@@ -121,7 +121,9 @@ def allocatable(node: NodeSpec) -> Amounts:
 
 def _disk_capacity(node: NodeSpec) -> int:
     if not node.local_ssds:
-        return max(0, node.boot_disk_gib * GIB - _disk_reserved(node.boot_disk_gib * GIB, node.distribution, node.arch))
+        size = node.boot_disk_gib * GIB
+        points = _DISK.get((node.distribution, node.arch)) or _DISK.get(("cos", node.arch)) or _DISK["cos", "amd64"]
+        return max(0, size - _interpolate(points, size))
     row = next((n for n in _SSD_OVERHEAD_KIB if n >= node.local_ssds), 24)
     return max(0, node.local_ssds * node.local_ssd_gib * GIB - _SSD_OVERHEAD_KIB[row] * 1024)
 
@@ -190,42 +192,22 @@ _DISK: dict[tuple[str, str], Points] = {
 }  # fmt: skip
 
 
-def _memory_reserved(
-    physical: int, distribution: str, arch: str, version: str = "", *, confidential: bool = False
-) -> int:
-    """Return the bytes of `physical` memory that kubelet never sees on a node of this GKE `version` (newest if empty).
-
-    Values between two measured sizes are interpolated linearly, values above the largest are extrapolated from the last
-    two. A distribution without data for an architecture uses COS's data.
-    """
-    key = (distribution, arch, confidential)
-    old = _OLD.get(key) if _minor(version) <= _OLD_UNTIL.get(distribution, (0, 0)) else None
-    points = old or _NEW.get(key) or _NEW.get(("cos", arch, False)) or _NEW["cos", "amd64", False]
-    return _interpolate(points, physical)
-
-
-def _disk_reserved(physical: int, distribution: str, arch: str) -> int:
-    points = _DISK.get((distribution, arch)) or _DISK.get(("cos", arch)) or _DISK["cos", "amd64"]
-    return _interpolate(points, physical)
-
-
-def _minor(version: str) -> tuple[int, int]:
-    match = re.match(r"v?(\d+)\.(\d+)", version)
-    return (int(match[1]), int(match[2])) if match else (999, 0)
+def _memory_reserved(node: NodeSpec, physical: int) -> int:
+    """Return the bytes of `physical` memory that kubelet never sees; without data, COS's are used."""
+    key = (node.distribution, node.arch, node.confidential)
+    match = re.match(r"v?(\d+)\.(\d+)", node.version)
+    is_old = match and (int(match[1]), int(match[2])) <= _OLD_UNTIL.get(node.distribution, (0, 0))
+    points = (is_old and _OLD.get(key)) or _NEW.get(key) or _NEW.get(("cos", node.arch, False))
+    return _interpolate(points or _NEW["cos", "amd64", False], physical)
 
 
 def _interpolate(points: Points, size: int) -> int:
-    """Interpolate linearly through (0, 0) and `points`, in floating point and truncated like the source."""
-    previous = (0, 0)
-    for index, point in enumerate(points):
-        if size == point[0]:
-            return point[1]
-        if size < point[0] or index == len(points) - 1:
-            low, high = (points[-2], points[-1]) if size > point[0] else (previous, point)
-            slope = (high[1] - low[1]) / (high[0] - low[0])
-            return int(low[1] + slope * (size - low[0]))
-        previous = point
-    return 0
+    """Interpolate linearly from (0, 0) through `points` and beyond, truncated like the source."""
+    index = min(bisect_left(points, (size,)), len(points) - 1)
+    low, high = ((0, 0), *points)[index : index + 2]
+    if size == high[0]:
+        return high[1]
+    return int(low[1] + (high[1] - low[1]) / (high[0] - low[0]) * (size - low[0]))
 
 
 # Source: requests seen on a GKE 1.36.3 node (2026-10): fluentbit-gke 105m/230Mi, gke-metadata-server 100m/100Mi,
@@ -282,11 +264,9 @@ def system_profile(
 
     `calico`: network policy without Dataplane V2. `gcs_fuse`: the driver that mounts Cloud Storage.
     """
-    total = dict(_BASE)
-    for wanted, part in ((gpu, _GPU_PLUGIN), (tpu, _TPU_PLUGIN), (calico, _CALICO), (gcs_fuse, _GCS_FUSE)):
-        if wanted:
-            total = {name: amount + part[name] for name, amount in total.items()}
-    return total
+    added = ((gpu, _GPU_PLUGIN), (tpu, _TPU_PLUGIN), (calico, _CALICO), (gcs_fuse, _GCS_FUSE))
+    parts = [_BASE, *(part for wanted, part in added if wanted)]
+    return {name: sum(part[name] for part in parts) for name in _BASE}
 
 
 def memory_margin(memory: int, accuracy: str) -> int:

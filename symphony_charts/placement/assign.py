@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -48,18 +48,15 @@ def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experime
     annotations = dict(experiment.annotations)
     if experiment.placement.exclusive and _exclusive_annotation(experiment):
         annotations.setdefault(_exclusive_annotation(experiment), experiment.placement.exclusive)
-    groups = {name: settled[name] for name in experiment.groups}
-    processes = {name: settled[name] for name in experiment.processes}
-    return msgspec.structs.replace(experiment, groups=groups, processes=processes, annotations=annotations)
+    return msgspec.structs.replace(experiment, annotations=annotations, **_by_kind(experiment, settled))
 
 
 def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSettings:
     settings, placement = pod.settings, experiment.placement
-    gpus, chips = _asks_for_gpus(pod), asks_for_tpu(pod)
     selector, tolerations = _provisioning(placement)
-    if gpus:
+    if any(process.gpus or _asks(process, "nvidia.com/gpu") for process in pod.processes.values()):
         tolerations.append(DEVICE_TOLERATIONS["nvidia.com/gpu"])
-    if chips:
+    if asks_for_tpu(pod):
         tolerations.append(DEVICE_TOLERATIONS["google.com/tpu"])
         selector |= _tpu_slice(placement, pools)
     if placement.compact:
@@ -73,17 +70,15 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
     new = [toleration for toleration in tolerations if toleration not in settings.tolerations]
     if new:
         changes["tolerations"] = [*settings.tolerations, *new]
-    # Kubernetes' native gangs set the topology in their PodGroup.
-    notes = _topology(placement.topology) if experiment.workload.gang != "native" else {}
+    notes: dict[str, str] = {}
+    if placement.topology and experiment.workload.gang != "native":  # native gangs set it in their PodGroup
+        strength, label = topology_of(placement.topology)
+        notes[f"kueue.x-k8s.io/podset-{strength}-topology"] = label
     if not notes.items() <= settings.annotations.items():
         changes["annotations"] = {**notes, **settings.annotations}
     if overlay != settings.pod_overlay:
         changes["pod_overlay"] = overlay
     return msgspec.structs.replace(settings, **changes) if changes else settings
-
-
-def _asks_for_gpus(pod: Pod) -> bool:
-    return any(process.gpus or _asks(process, "nvidia.com/gpu") for process in pod.processes.values())
 
 
 def asks_for_tpu(pod: Pod) -> bool:
@@ -131,13 +126,6 @@ def _compact(experiment: Experiment, pools: Pools | None, chosen: Mapping[str, s
     return {f"{_PREFIX}gke-placement-group": experiment.name}
 
 
-def _topology(wanted: str | None) -> dict[str, str]:
-    if not wanted:
-        return {}
-    strength, label = topology_of(wanted)
-    return {f"kueue.x-k8s.io/podset-{strength}-topology": label}
-
-
 def _exclusive_annotation(experiment: Experiment) -> str:
     """Return the annotation by which the workload's controller enforces exclusive placement; empty if it has none."""
     kind = KINDS.get(experiment.workload.kind)
@@ -168,26 +156,29 @@ def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list
     uses at once; the plan checks if everything fits.
     """
     features = msgspec.structs.replace(experiment.placement, pools=None, formula="allocatable")
-    if features == Placement() and not any(map(_has_wishes, _processes(experiment))):
+    pods = pods_of(experiment).values()
+    if features == Placement() and not any(_has_wishes(each) for pod in pods for each in pod.processes.values()):
         return experiment, []
     problems: list[Problem] = []
     decisions: list[Decision] = []
     settled: dict[str, PodSettings] = {}
-    for pod in pods_of(experiment).values():
+    for pod in pods:
         pod_decisions = _decide_pod(pod, experiment, pools, problems)
         decisions += pod_decisions.values()
         settled[pod.name] = _settle_pod(pod, pod_decisions)
     if problems:
         raise SpecError(problems)
     if decisions:
-        experiment = _with_pods(experiment, settled)
+        experiment = msgspec.structs.replace(experiment, **_by_kind(experiment, settled))
     return add_launch_features(experiment, pools), decisions
 
 
-def _processes(experiment: Experiment) -> Iterator[Process]:
-    for group in experiment.groups.values():
-        yield from group.processes.values()
-    yield from experiment.processes.values()
+def _by_kind(experiment: Experiment, settled: Mapping[str, PodSettings]) -> dict[str, dict[str, PodSettings]]:
+    """Return the settled pods as the fields `groups` and `processes` of an experiment."""
+    return {
+        "groups": {name: settled[name] for name in experiment.groups},
+        "processes": {name: settled[name] for name in experiment.processes},
+    }
 
 
 def _has_wishes(process: Process) -> bool:
@@ -235,16 +226,10 @@ def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems:
             decision = _decision_for(process.assign_to, experiment, pools)
         except (SpecError, PlacementError) as error:
             key = getattr(error, "at", "")
-            problems.append(
-                Problem(
-                    what=error.what,
-                    path=f"{path}.assign_to" + (f".{key}" if key.isidentifier() else ""),
-                    next=error.next,
-                )
-            )
+            where = f"{path}.assign_to" + (f".{key}" if key.isidentifier() else "")
+            problems.append(Problem(what=error.what, path=where, next=error.next))
             continue
-        label = f"{pod.name}/{name}" if pod.is_group else name
-        decisions[name] = replace(decision, process=label)
+        decisions[name] = replace(decision, process=f"{pod.name}/{name}" if pod.is_group else name)
     pools_named = {decision.pool for decision in decisions.values() if decision.pool}
     if len(pools_named) > 1:
         what = f"the processes of group {pod.name} are sent to different pools: {', '.join(sorted(pools_named))}"
@@ -283,14 +268,6 @@ def _settle_pod(pod: Pod, decisions: Mapping[str, Decision]) -> PodSettings:
     return msgspec.structs.replace(record, **changes)
 
 
-def _with_pods(experiment: Experiment, settled: Mapping[str, PodSettings]) -> Experiment:
-    return msgspec.structs.replace(
-        experiment,
-        groups={name: settled[name] for name in experiment.groups},
-        processes={name: settled[name] for name in experiment.processes},
-    )
-
-
 # A process that is assigned to a machine gets the resources of its whole pod; the requests of the pod's other
 # containers, from the spec, an overlay or defaults, are subtracted, so that the pod never exceeds its share.
 
@@ -305,12 +282,11 @@ def has_machine_fractions(experiment: Experiment) -> bool:
 def without_machine_fractions(experiment: Experiment) -> Experiment:
     """Return the experiment without the requests of processes that hold the share of their pod."""
 
-    def emptied(pod: Pod) -> dict[str, Process]:
-        return {
-            name: _asking(process, dict.fromkeys(process.pod_share, "0")) for name, process in pod.processes.items()
-        }
-
-    return _with_processes(experiment, {pod.name: emptied(pod) for pod in pods_of(experiment).values()})
+    emptied = {
+        pod.name: {name: _asking(each, dict.fromkeys(each.pod_share, "0")) for name, each in pod.processes.items()}
+        for pod in pods_of(experiment).values()
+    }
+    return _with_processes(experiment, emptied)
 
 
 def resolve_machine_fractions(experiment: Experiment, beside: Mapping[str, Amounts]) -> Experiment:
@@ -354,17 +330,12 @@ def _asking(process: Process, requests: Mapping[str, str]) -> Process:
 
 
 def _with_processes(experiment: Experiment, settled: Mapping[str, Mapping[str, Process]]) -> Experiment:
-
-    def pod(settings: PodSettings, name: str) -> PodSettings:
+    pods: dict[str, PodSettings] = {}
+    for name, given in settled.items():
         processes = {
             key: msgspec.structs.replace(process, pod_share=[]) if process.pod_share else process
-            for key, process in settled[name].items()
+            for key, process in given.items()
         }
-        is_lone = isinstance(settings, Process)
-        return processes[name] if is_lone else msgspec.structs.replace(settings, processes=processes)
-
-    return msgspec.structs.replace(
-        experiment,
-        groups={name: pod(group, name) for name, group in experiment.groups.items()},
-        processes={name: pod(process, name) for name, process in experiment.processes.items()},
-    )
+        group = experiment.groups.get(name)
+        pods[name] = processes[name] if group is None else msgspec.structs.replace(group, processes=processes)
+    return msgspec.structs.replace(experiment, **_by_kind(experiment, pods))

@@ -7,8 +7,8 @@ uses Symphony's own numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -80,22 +80,21 @@ def pool_selector(pool: Pool) -> tuple[tuple[str, str], ...]:
     """Return the label of the pool's nodes: GKE's, else Cloudwise's ``name``; empty if unknown."""
     if pool.selector is not None:
         return (pool.selector,)
-    for label in (GKE_POOL_LABEL, "name"):
-        if label in pool.labels:
-            return ((label, pool.labels[label]),)
-    return ()
+    labels = ((label, pool.labels[label]) for label in (GKE_POOL_LABEL, "name") if label in pool.labels)
+    return tuple(islice(labels, 1))
 
 
 def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
-    tolerations = []
-    for taint in pool.taints:
-        if taint.key in DEVICE_TOLERATIONS:
-            tolerations.append(DEVICE_TOLERATIONS[taint.key])
-        elif taint.value:
-            tolerations.append(Toleration(key=taint.key, operator="Equal", value=taint.value, effect=taint.effect))
-        else:
-            tolerations.append(Toleration(key=taint.key, operator="Exists", effect=taint.effect))
-    return tuple(tolerations)
+    return tuple(
+        DEVICE_TOLERATIONS.get(taint.key)
+        or Toleration(
+            key=taint.key,
+            operator="Equal" if taint.value else "Exists",
+            value=taint.value or None,
+            effect=taint.effect,
+        )
+        for taint in pool.taints
+    )
 
 
 def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
@@ -168,9 +167,8 @@ def _gpu_pools(pools: Pools) -> str:
 
 
 def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
-    gpus = assignment.gpu_count or 0
-    if gpus > pool.usable.get("nvidia.com/gpu", 0):
-        has = pool.usable.get("nvidia.com/gpu", 0)
+    gpus, has = assignment.gpu_count or 0, pool.usable.get("nvidia.com/gpu", 0)
+    if gpus > has:
         raise SpecError.one(f"{gpus} GPUs are asked of pool {pool.name}, whose nodes have {has}", "gpu_count")
     return _as_asked(
         assignment,
@@ -201,21 +199,17 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
     types = {pool.gpu_type for pool in pools.pools if pool.gpus}
     if kind is not None and not any(gpu_matches(kind, each) for each in types):
         # Suggest only types that some pool has; otherwise the nearest name to a known type would be that type itself.
-        near = nearest(
-            kind.lower(), types | {name for name in GPU_ALIASES for each in types if gpu_matches(name, each)}
-        )
-        raise SpecError.one(
-            f'no pool has GPUs of type "{kind}"',
-            "gpu_type",
-            f'did you mean "{near}"? ' * bool(near) + _gpu_pools(pools),
-        )
-    need = {
-        "cpu": round((assignment.cpu or 0) * 1000),
-        "memory": int((assignment.memory_m or 0) * MIB),
-        "nvidia.com/gpu": gpus,
-    }
-    same_kind = [pool for pool in pools.pools if _is_kind(pool, gpus, kind)]
-    fitting = [pool for pool in same_kind if all(pool.usable.get(name, 0) >= amount for name, amount in need.items())]
+        aliases = {name for name in GPU_ALIASES for each in types if gpu_matches(name, each)}
+        near = nearest(kind.lower(), types | aliases)
+        hint = f'did you mean "{near}"? ' * bool(near) + _gpu_pools(pools)
+        raise SpecError.one(f'no pool has GPUs of type "{kind}"', "gpu_type", hint)
+    cpu, memory = round((assignment.cpu or 0) * 1000), int((assignment.memory_m or 0) * MIB)
+    need = {"cpu": cpu, "memory": memory, "nvidia.com/gpu": gpus}
+    fitting = [
+        pool
+        for pool in pools.pools
+        if _is_kind(pool, gpus, kind) and all(pool.usable.get(name, 0) >= amount for name, amount in need.items())
+    ]
     if not fitting:
         # Nothing fits: the plan reports it with the nearest fix, and the pod must still tolerate the device there.
         tolerations = (DEVICE_TOLERATIONS["nvidia.com/gpu"],) if gpus else ()
@@ -223,9 +217,8 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
         return _as_asked(assignment, gpus=gpus or None, tolerations=tolerations, reason=reason)
     pool = min(fitting, key=lambda pool: _waste(pool, need, wants_spot=wants_spot))
     others = sorted(other.name for other in fitting if other is not pool)
-    reason = f"best fit of {len(fitting)}: {_machine_name(pool)}" + (
-        f", before {', '.join(others[:3])}" if others else ""
-    )
+    before = f", before {', '.join(others[:3])}" if others else ""
+    reason = f"best fit of {len(fitting)}: {_machine_name(pool)}{before}"
     return _as_asked(
         assignment,
         pool=pool.name,
@@ -254,13 +247,11 @@ def _blind(assignment: Assignment) -> Decision:
     if assignment.assign_to in ("machine", "gpu") and assignment.cpu is None:
         what = f"assign_to {assignment.assign_to} needs to know the node pools"
         raise SpecError.one(what, "", "set placement.pools to the cluster's file, or give --pools FILE")
-    selector: Iterable[tuple[str, str]] = ()
-    if assignment.node_pool_name is not None:
-        selector = ((GKE_POOL_LABEL, assignment.node_pool_name),)
+    name = assignment.node_pool_name
     return _as_asked(
         assignment,
-        pool=assignment.node_pool_name or "",
-        selector=tuple(selector),
+        pool=name or "",
+        selector=() if name is None else ((GKE_POOL_LABEL, name),),
         tolerations=(DEVICE_TOLERATIONS["nvidia.com/gpu"],) if assignment.gpu_count else (),
         reason="no cluster file was given: taken as asked",
     )
@@ -280,12 +271,8 @@ GPU_KEY = "nvidia.com/gpu"
 def decide_like_symphony(assignment: Assignment, pools: Pools) -> Decision:
     """Return Symphony's decision. Raises PlacementError if no pool matches, SpecError for wrong use."""
     mode, name = assignment.assign_to, assignment.node_pool_name
-    if mode == "resource" and name is None:
-        pool = _first(assignment, pools)
-        return _requests(assignment, pool, assignment.cpu, assignment.memory_m, assignment.gpu_count)
-    if name is None:
-        raise SpecError.one(f"assign_to {mode} needs a node pool", "node_pool_name", f"one of {', '.join(pools.names)}")
-    pool = named_pool(name, pools)
+    is_free = mode == "resource" and name is None
+    pool = _first(assignment, pools) if is_free else _required_pool(assignment, pools)
     if mode in ("resource", "node_pool"):
         return _requests(assignment, pool, assignment.cpu, assignment.memory_m, assignment.gpu_count)
     gpus = _label(pool, "gpu_count", required=False)
@@ -322,38 +309,30 @@ def _first(assignment: Assignment, pools: Pools) -> Pool:
         if (assignment.gpu_count is None and gpus) or (assignment.gpu_count or 0) > gpus:
             continue
         return pool
-    asked = ", ".join(
-        f"{key}={value}"
-        for key, value in (
-            ("cpu", assignment.cpu),
-            ("memory_m", assignment.memory_m),
-            ("gpu_type", assignment.gpu_type),
-            ("gpu_count", assignment.gpu_count),
-        )
-        if value is not None
-    )
+    values = {key: getattr(assignment, key) for key in ("cpu", "memory_m", "gpu_type", "gpu_count")}
+    asked = ", ".join(f"{key}={value}" for key, value in values.items() if value is not None)
     raise PlacementError(f"no node pool is large enough for {asked}", pools.source, "leave out formula: symphony")
 
 
 def _requests(
     assignment: Assignment, pool: Pool, cpu: float | None, memory: float | None, gpus: int | None
 ) -> Decision:
-    own = [taint for taint in pool.taints if not (taint.key == GPU_KEY and taint.value == "present")]
     tolerations = [
         Toleration(
             key=taint.key, operator="Equal" if taint.value else None, value=taint.value or None, effect=taint.effect
         )
-        for taint in own
+        for taint in pool.taints
+        if (taint.key, taint.value) != (GPU_KEY, "present")
     ]
     if "gpu_count" in pool.labels:
         tolerations.append(DEVICE_TOLERATIONS[GPU_KEY])
-    decision = Decision(
+    return Decision(
         mode=assignment.assign_to,
         pool=pool.name,
         cpu=None if cpu is None else f"{cpu:g}" if cpu < 1000 else str(cpu),
         memory=None if memory is None else f"{int(memory)}Mi",
         gpus=gpus or None,
+        selector=(("name", pool.labels.get("name", pool.name)),),
         tolerations=tuple(tolerations),
         reason="Symphony's formula: (CPU - 0.6)/n, memory/(n + 1), the machine as built",
     )
-    return replace(decision, selector=(("name", pool.labels.get("name", pool.name)),))

@@ -6,6 +6,7 @@ compute machine-types list --format=json` or `kubectl get machineconfigs -o json
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -117,12 +118,8 @@ def gpu_matches(wanted: str, offered: str) -> bool:
     A short name never matches a part of another one: ``p4`` is not ``p40``, ``gb200`` is not ``b200``.
     """
     asked, has = wanted.lower().replace("_", "-"), offered.lower()
-    if asked == has:
-        return True
-    short = asked.removeprefix("nvidia-").removeprefix("tesla-")
-    if short in GPU_ALIASES:
-        return has in GPU_ALIASES[short]
-    return short == has.removeprefix("nvidia-").removeprefix("tesla-")
+    short, other = (name.removeprefix("nvidia-").removeprefix("tesla-") for name in (asked, has))
+    return asked == has or (has in GPU_ALIASES[short] if short in GPU_ALIASES else short == other)
 
 
 def slice_hosts(topology: str, chips_per_host: int) -> int:
@@ -133,7 +130,4 @@ def slice_hosts(topology: str, chips_per_host: int) -> int:
     sides = topology.lower().split("x")
     if not all(side.isdecimal() and int(side) > 0 for side in sides) or len(sides) not in (2, 3):
         raise ValueError(f'"{topology}" is no TPU topology such as 4x4 or 2x2x4')
-    chips = 1
-    for side in sides:
-        chips *= int(side)
-    return max(1, chips // max(1, chips_per_host))
+    return max(1, math.prod(map(int, sides)) // max(1, chips_per_host))

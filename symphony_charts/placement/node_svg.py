@@ -89,15 +89,13 @@ def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
     columns = (("cpu", "CPU", x + 10, CPU_W), ("memory", "memory", x + 10 + CPU_W + 12, MEM_W))
     for resource, label, left, width in columns:
         dimension = cluster.dimensions.index(resource) if resource in cluster.dimensions else -1
-        offered = node.free[dimension] if dimension >= 0 else 0
-        used = offered - filled.free[dimension] if dimension >= 0 else 0
+        offered, free = (node.free[dimension], filled.free[dimension]) if dimension >= 0 else (0, 0)
+        used = offered - free
         yield _box(left, y + TOP - 12, width, COLUMN_H, fill="#eef2f5", stroke=FRAME)
         yield from _stack(plan, filled, dimension, offered, left, y + TOP - 12, width, with_names=resource == "cpu")
-        amounts = (
-            f"{cores_text(used)} of {cores_text(offered)}"
-            if resource == "cpu"
-            else f"{gib_text(used)}/{gib_text(offered)}"
-        )
+        amounts = f"{gib_text(used)}/{gib_text(offered)}"
+        if resource == "cpu":
+            amounts = f"{cores_text(used)} of {cores_text(offered)}"
         yield _text(left, y + TOP + COLUMN_H + 2, amounts, size=10)
         yield _text(left, y + TOP + COLUMN_H + 15, label if resource == "cpu" else "GiB", size=10, fill=MUTED)
 

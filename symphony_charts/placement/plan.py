@@ -7,6 +7,7 @@ cover stock-outs and quota.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
@@ -148,14 +149,8 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
     A NO remains if no node can hold a single pod, whatever the other pods are.
     """
     named = [_waits_for_a_name(cluster, number) for number in range(len(cluster.demands))]
-    unruly = next(
-        (
-            demand
-            for demand, is_named in zip(cluster.demands, named, strict=True)
-            if demand.members and (demand.shape.is_unruly or is_named)
-        ),
-        None,
-    )
+    pairs = zip(cluster.demands, named, strict=True)
+    unruly = next((each for each, is_named in pairs if each.members and (each.shape.is_unruly or is_named)), None)
     for group in groups:
         shape = cluster.demands[group.demand].shape
         if named[group.demand]:
@@ -187,11 +182,7 @@ def _why_no_is_uncertain(cluster: Cluster, number: int) -> tuple[str, str] | Non
 def _waits_for_a_name(cluster: Cluster, number: int) -> bool:
     if cluster.fits[number] or all(node.is_live for node in cluster.classes):
         return False
-    shape = cluster.demands[number].shape
-    requirements = [requirement for term in shape.affinity or () for requirement in term]
-    return HOSTNAME in dict(shape.selector) or any(
-        requirement.is_field or requirement.key == HOSTNAME for requirement in requirements
-    )
+    return not cluster.demands[number].shape.node_keys.isdisjoint(("", HOSTNAME))
 
 
 def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
@@ -204,9 +195,7 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
     if is_worth_trying(cluster):
         others = [pack_patterns(cluster, order) for order in tries]
         best = min((best, *others), key=lambda packing: worth(cluster, packing))
-    if _left(cluster, best) == 0:
-        return best, True
-    if cannot_fit(cluster):
+    if _left(cluster, best) == 0 or cannot_fit(cluster):
         return best, True
     if len(cluster.demands) > _RETRY_LIMIT:
         return best, False
@@ -216,20 +205,13 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
             best = other
         if _left(cluster, best) == 0:
             return best, True
-    placeable = _placeable(cluster)
-    result = search(placeable)
+    pairs = zip(cluster.demands, cluster.fits, strict=True)
+    placeable = tuple(demand if rooms else Demand(demand.shape, []) for demand, rooms in pairs)
+    result = search(replace(cluster, demands=placeable))
     if isinstance(result, Packing):
         missing = {i: cluster.demands[i].count for i, rooms in enumerate(cluster.fits) if not rooms}
         return Packing(result.nodes, missing), True
     return best, result is False
-
-
-def _placeable(cluster: Cluster) -> Cluster:
-    demands = tuple(
-        demand if rooms else Demand(demand.shape, [])
-        for demand, rooms in zip(cluster.demands, cluster.fits, strict=True)
-    )
-    return replace(cluster, demands=demands)
 
 
 def _left(cluster: Cluster, packing: Packing) -> int:
@@ -262,22 +244,20 @@ def _groups(
         missing = packing.missing.get(number, 0)
         left_over = why_left_over(cluster, number, missing) if missing else ("", "")
         for name, count in reversed(demand.members):
+            verdict: Verdict = "PACKABLE"
             if proven:
-                yield Group(name=name, count=count, verdict="PROVEN", why=_proven_text(count), demand=number)
+                verdict, nxt = "PROVEN", ""
+                why = f"any order of the scheduler places {'it' if count == 1 else f'all {count}'}"
             elif missing:
                 missing -= min(missing, count)
-                verdict: Verdict = "NO" if is_certain else "UNKNOWN"
-                yield Group(name=name, count=count, verdict=verdict, why=left_over[0], next=left_over[1], demand=number)
+                verdict = "NO" if is_certain else "UNKNOWN"
+                why, nxt = left_over
             elif not is_roomy():
-                why, nxt = "a packing exists, but it leaves no room for the pods of kube-system", _ONE_NODE_MORE
-                yield Group(name=name, count=count, verdict="UNKNOWN", why=why, next=nxt, demand=number)
+                verdict, nxt = "UNKNOWN", _ONE_NODE_MORE
+                why = "a packing exists, but it leaves no room for the pods of kube-system"
             else:
                 why, nxt = _packable_text(cluster, loaded, number)
-                yield Group(name=name, count=count, verdict="PACKABLE", why=why, next=nxt, demand=number)
-
-
-def _proven_text(count: int) -> str:
-    return "any order of the scheduler places it" if count == 1 else f"any order of the scheduler places all {count}"
+            yield Group(name=name, count=count, verdict=verdict, why=why, next=nxt, demand=number)
 
 
 def _packable_text(cluster: Cluster, loaded: Cluster, number: int) -> tuple[str, str]:
@@ -296,17 +276,14 @@ def _packable_text(cluster: Cluster, loaded: Cluster, number: int) -> tuple[str,
 
 
 def _as_gang(groups: tuple[Group, ...], gang: str) -> tuple[Group, ...]:
-    worst: Verdict = min((group.verdict for group in groups), key=WORST.index, default="PROVEN")
-    weakest = next((group for group in groups if group.verdict == worst), None)
+    weakest = min(groups, key=lambda group: WORST.index(group.verdict), default=None)
+    if weakest is None:
+        return groups
+    why = f"gang ({gang}): starts only with {weakest.name}, which is {weakest.verdict}"
     return tuple(
         group
-        if group.verdict == worst or weakest is None
-        else replace(
-            group,
-            verdict=worst,
-            why=f"gang ({gang}): starts only with {weakest.name}, which is {worst}",
-            next=weakest.next,
-        )
+        if group.verdict == weakest.verdict
+        else replace(group, verdict=weakest.verdict, why=why, next=weakest.next)
         for group in groups
     )
 
@@ -317,13 +294,12 @@ def _uses(cluster: Cluster, packing: Packing) -> Iterator[PoolUse]:
         by_pool.setdefault(cluster.classes[filled.node].pool, []).append(filled)
     for number in sorted(by_pool):
         pool, filled_nodes = cluster.pools[number], by_pool[number]
-        used: dict[str, int] = {}
-        offered: dict[str, int] = {}
+        used, offered = Counter[str](), Counter[str]()
         for filled in filled_nodes:
             empty = cluster.classes[filled.node].free
             for name, have, left in zip(cluster.dimensions, empty, filled.free, strict=True):
-                used[name] = used.get(name, 0) + (have - left) * filled.count
-                offered[name] = offered.get(name, 0) + have * filled.count
+                used[name] += (have - left) * filled.count
+                offered[name] += have * filled.count
         nodes = sum(filled.count for filled in filled_nodes)
         each = default_prices().price_of(pool, spot=pool.is_spot)
         price = None if each is None else round(each * nodes, 6)

@@ -65,9 +65,8 @@ class PriceTable(msgspec.Struct, frozen=True):
         rest, own = self.origin(region), prices.origins
         machine, is_listed = default_catalog().get(pool.machine_type), pool.machine_type in prices.machines
         is_tpu = machine is not None and bool(machine.chips)
-        field = (
-            "machines" if is_listed else "tpus" if is_tpu else "custom" if "custom" in pool.machine_type else "units"
-        )
+        kinds = {"machines": is_listed, "tpus": is_tpu, "custom": "custom" in pool.machine_type, "units": True}
+        field = next(kind for kind, applies in kinds.items() if applies)
         parts = [(f"list prices of {region}", own.get(field, rest))]
         if pool.attached_gpus:
             parts.append((f"attached GPUs in {region}", own.get("gpus", rest)))
@@ -120,12 +119,11 @@ class PriceTable(msgspec.Struct, frozen=True):
 
 def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: bool) -> float | None:
     if name in prices.machines:
-        return prices.machines[name][1 if spot else 0]
+        return prices.machines[name][spot]
     if machine is None:
         return None
     if machine.chips:
-        chip = prices.tpus.get(machine.tpu)
-        each = None if chip is None else chip[1 if spot else 0]
+        each = prices.tpus.get(machine.tpu, (None, None))[spot]
         return None if each is None else each * machine.chips
     if "custom" in name:
         return _custom(prices, name, spot=spot)
@@ -150,11 +148,8 @@ def _custom(prices: RegionPrices, name: str, *, spot: bool) -> float | None:
 
 
 def _gpus(prices: RegionPrices, kind: str, count: int, *, spot: bool) -> float | None:
-    if not count:
-        return 0.0
-    listed = next((price for name, price in prices.gpus.items() if gpu_matches(kind, name)), None)
-    each = None if listed is None else listed[1 if spot else 0]
-    return None if each is None else each * count
+    each = next((price[spot] for name, price in prices.gpus.items() if gpu_matches(kind, name)), None)
+    return 0.0 if not count else None if each is None else each * count
 
 
 def _ssds(prices: RegionPrices, machine: Machine | None, count: int, *, spot: bool) -> float | None:

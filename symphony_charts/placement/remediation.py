@@ -5,9 +5,8 @@ Changes are more nodes of a pool that the group may use, and larger machines in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from symphony_charts.placement.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.catalog import Catalog, Machine
@@ -40,12 +39,11 @@ def with_remediations(groups: Sequence[Group], cluster: Cluster, catalog: Catalo
             changes = list(_changes(cluster, group.demand, catalog))
             found[group.demand] = min(changes, key=lambda change: (change.cost is None, change.cost or 0), default=None)
         change = found[group.demand]
-        yield group if change is None else replace(group, next=f"{change.text} it PROVEN{_other_ways(group.next)}")
-
-
-def _other_ways(hint: str) -> str:
-    ways = [way for way in hint.split(", or ") if way and not way.startswith(("raise ", "use ", "more nodes"))]
-    return f"; or {', or '.join(ways)}" if ways else ""
+        ways = [
+            way for way in group.next.split(", or ") if way and not way.startswith(("raise ", "use ", "more nodes"))
+        ]
+        others = f"; or {', or '.join(ways)}" if ways else ""
+        yield group if change is None else replace(group, next=f"{change.text} it PROVEN{others}")
 
 
 def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Change]:
@@ -54,12 +52,11 @@ def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Chang
         if pool.is_multi_host or pool.uncertainties:
             continue
         if any(cluster.classes[node].pool == number for node in cluster.fits[demand]) or not pool.max_nodes:
-            more = _fewest(partial(_proves_grown, cluster, demand, number))
+            more = _fewest(cluster, demand, number)
             if more:
                 each = _price(pool)
-                nodes = f"{more} node{'s' if more > 1 else ''} more of {pool.name}"
-                verb = "make" if more > 1 else "makes"
-                text = f"{nodes}{_cost(each, more, pool)} {verb}"
+                nodes, verb = ("nodes", "make") if more > 1 else ("node", "makes")
+                text = f"{more} {nodes} more of {pool.name}{_cost(each, more, pool)} {verb}"
                 yield _Change(text, None if each is None else each * more)
         elif not pool.nodes:
             yield from _larger(cluster, demand, number, catalog)
@@ -98,22 +95,15 @@ def _is_like(machine: Machine, now: Machine) -> bool:
 
 def _on_machine(pool: Pool, machine: Machine) -> Pool:
     node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
-    offer = allocatable(node)
     kept = {name: amount for name, amount in pool.allocatable.items() if name not in ("cpu", "memory")}
-    labels = {**pool.labels, "node.kubernetes.io/instance-type": machine.name}
     return replace(
         pool,
         machine_type=machine.name,
         vcpu=machine.vcpu,
         memory_mib=machine.memory_mib,
-        allocatable={**offer, **kept},
-        labels=labels,
+        allocatable={**allocatable(node), **kept},
+        labels={**pool.labels, "node.kubernetes.io/instance-type": machine.name},
     )
-
-
-def _proves_grown(cluster: Cluster, demand: int, number: int, count: int) -> bool:
-    pool = cluster.pools[number]
-    return _proves(cluster, demand, number, replace(pool, max_nodes=pool.max_nodes + count))
 
 
 def _proves(cluster: Cluster, demand: int, number: int, changed: Pool) -> bool:
@@ -123,8 +113,13 @@ def _proves(cluster: Cluster, demand: int, number: int, changed: Pool) -> bool:
     return not after.unproven[demand] and is_proven(after, demand) and is_whole(after, demand)
 
 
-def _fewest(proves: Callable[[int], bool]) -> int:
-    """Return the least number of additional nodes that proves it, or 0 if none up to the limit does."""
+def _fewest(cluster: Cluster, demand: int, number: int) -> int:
+    """Return the least number of additional nodes that proves the demand, or 0 if none up to the limit does."""
+    pool = cluster.pools[number]
+
+    def proves(more: int) -> bool:
+        return _proves(cluster, demand, number, replace(pool, max_nodes=pool.max_nodes + more))
+
     high = 1
     while not proves(high):
         high *= 2

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from symphony_charts.formats.quantity import gib_text
-from symphony_charts.placement.fit.verdicts import Group, obstacles
+from symphony_charts.placement.fit.verdicts import WORST, Group, obstacles
 from symphony_charts.placement.plan import Plan, PoolUse
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.prices import default_prices
@@ -28,13 +28,11 @@ def unpriced(plan: Plan) -> list[str]:
 
 
 def _no_price(pool: Pool, nodes: int) -> str:
-    parts = [pool.machine_type or "a machine of no known type"]
-    parts += [f"{pool.attached_gpus} {pool.gpu_type}"] if pool.attached_gpus else []
-    if not pool.region:
-        where = "of no known region"
-    else:
-        where = f"in {pool.region}" + ("" if pool.region in default_prices().regions else ", a region without prices")
-    return f"{nodes} x {' + '.join(parts)} {where} (pool {pool.name})"
+    gpus = f" + {pool.attached_gpus} {pool.gpu_type}" if pool.attached_gpus else ""
+    where = f"in {pool.region}" if pool.region else "of no known region"
+    if pool.region and pool.region not in default_prices().regions:
+        where += ", a region without prices"
+    return f"{nodes} x {pool.machine_type or 'a machine of no known type'}{gpus} {where} (pool {pool.name})"
 
 
 def group_prices(plan: Plan) -> dict[str, float | None]:
@@ -151,8 +149,7 @@ def pool_rows(plan: Plan) -> list[dict[str, object]]:
 
 def group_rows(plan: Plan) -> list[Group]:
     """Return the groups, those with verdict NO first."""
-    order = {"NO": 0, "UNKNOWN": 1, "PACKABLE": 2, "PROVEN": 3}
-    return sorted(plan.groups, key=lambda group: (order[group.verdict], group.name))
+    return sorted(plan.groups, key=lambda group: (WORST.index(group.verdict), group.name))
 
 
 def plan_sentence(plan: Plan) -> str:
@@ -186,7 +183,9 @@ def total_line(plan: Plan) -> str:
     cost = f"${total:.2f}/h"
     if unpriced(plan):
         cost = f"{cost} and what has no price" if total else "no price"
-    systems = sorted({_system_text(use) for use in plan.uses})
+    systems = sorted(
+        {f"{use.pool.system.get('cpu', 0)}m/{use.pool.system.get('memory', 0) >> 20}Mi" for use in plan.uses}
+    )
     taken = f"; system pods {', '.join(systems[:3])} per node are already taken off" if systems else ""
     return f"total {nodes} node{'s' if nodes != 1 else ''}, {share}, {cost}{taken}"
 
@@ -217,9 +216,7 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
         "money": money_data(plan, hours, trials),
         "totals": {
             "nodes": sum(use.nodes for use in plan.uses),
-            "pricePerHour": None
-            if any(use.price is None for use in plan.uses)
-            else round(sum(use.price or 0 for use in plan.uses), 6),
+            "pricePerHour": None if unpriced(plan) else priced_total(plan),
         },
     }
 
@@ -238,19 +235,12 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
         use.pool.name: sum(dict(filled.contents).get(group.demand, 0) * filled.count for filled in use.filled)
         for use in plan.uses
     }
-    pools = []
+    found = []
     for number, pool in enumerate(plan.pools.pools):
         per_node = max((n for node, n in rooms.items() if plan.cluster.classes[node].pool == number), default=0)
-        blocks = [text for _, text in obstacles(demand.shape, pool)] if not per_node else []
-        pools.append(
-            {
-                "pool": pool.name,
-                "perNode": per_node,
-                "pods": used.get(pool.name, 0),
-                "obstacles": blocks or ([] if per_node else ["only whole TPU slices, or present pods, are in the way"]),
-            }
-        )
-    pools.sort(key=lambda row: (-_number(row["pods"]), -_number(row["perNode"]), str(row["pool"])))
+        blocks = [text for _, text in obstacles(demand.shape, pool)] or ["whole TPU slices or present pods block it"]
+        found.append((used.get(pool.name, 0), per_node, pool.name, [] if per_node else blocks))
+    found.sort(key=lambda row: (-row[0], -row[1], row[2]))
     reasons = [d.reason for d in plan.decisions if d.process.split("/")[0] == group.name]
     return {
         "name": group.name,
@@ -258,17 +248,11 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
         "why": group.why,
         "requests": dict(demand.shape.requests),
         "reasons": reasons,
-        "pools": pools,
+        "pools": [
+            {"pool": name, "perNode": per_node, "pods": pods, "obstacles": blocks}
+            for pods, per_node, name, blocks in found
+        ],
     }
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0
-
-
-def _system_text(use: PoolUse) -> str:
-    system = use.pool.system
-    return f"{system.get('cpu', 0)}m/{system.get('memory', 0) >> 20}Mi"
 
 
 def _waste(use: PoolUse) -> float:
@@ -314,15 +298,13 @@ def _what(plan: Plan, use: PoolUse) -> str:
 
 def _names(plan: Plan, demand: int, nodes: Counter[int]) -> Iterator[str]:
     total = sum(count * number for count, number in nodes.items())
-    demand_names = plan.cluster.demands[demand]
-    if len(demand_names.members) > 1:
-        if total == demand_names.count:
-            yield from (f"{name} x{count}" if count > 1 else name for name, count in demand_names.members)
-        else:
-            yield f"{demand_names.name} x{total}"
-        return
-    name = demand_names.members[0][0]
-    yield name if total == 1 else f"{name} x{total}{_spread(nodes)}"
+    names = plan.cluster.demands[demand]
+    if len(names.members) == 1:
+        yield names.name if total == 1 else f"{names.name} x{total}{_spread(nodes)}"
+    elif total == names.count:
+        yield from (f"{name} x{count}" if count > 1 else name for name, count in names.members)
+    else:
+        yield f"{names.name} x{total}"
 
 
 def _spread(nodes: Counter[int]) -> str:

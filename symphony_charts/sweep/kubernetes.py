@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
+import copy
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -15,9 +14,8 @@ from typing import Any
 
 import msgspec
 
-from symphony_charts.backend.protocol import Watcher
-from symphony_charts.backend.status import LogQuery, Phase
-from symphony_charts.errors import CheckFailed, Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed
+from symphony_charts.backend.status import Phase
+from symphony_charts.errors import CheckFailed, Conflict, Problem, SpecError, SymphError, ToolFailed
 from symphony_charts.kinds.base import Kind, TrialObjects
 from symphony_charts.kinds.registry import KINDS, deciding_objects
 from symphony_charts.kubernetes.experiments import KubeExperiments
@@ -27,7 +25,7 @@ from symphony_charts.kubernetes.releases.wait import Progress, progress_in, run_
 from symphony_charts.prepare import Prepared, Rendering
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.sweep.local import in_parallel
-from symphony_charts.sweep.metrics import Series, Stopper, series_of
+from symphony_charts.sweep.metrics import Stopper
 from symphony_charts.sweep.trial_runs import TIMED_OUT, Outcome, TrialRun, too_long
 from symphony_charts.sweep.trials import Trial
 
@@ -89,8 +87,7 @@ def argo_objects(
     Raises SpecError for a sweep that is too large.
     """
     objects = _workflow_kind().sweep_objects(base.experiment, trials, parallel=parallel)
-    copies: list[dict[str, Any]] = json.loads(json.dumps(objects))
-    return copies
+    return [copy.deepcopy(dict(item)) for item in objects]
 
 
 def kept_there(
@@ -125,8 +122,7 @@ def _lost(runs: Sequence[TrialRun]) -> Iterator[Problem]:
     what = "a trial is a task in the sweep's Workflow, which would run without this"
     step = "leave it out, or use --on kube --up: there each trial is a Workflow of its own"
     workloads = [run.experiment.workload for run in runs]
-    lost = (_workflow_kind().lost_in_task(workload) for workload in workloads)
-    for path in dict.fromkeys(path for paths in lost for path in paths):
+    for path in dict.fromkeys(path for each in workloads for path in _workflow_kind().lost_in_task(each)):
         yield Problem(what=what, path=path, next=step)
     if any(KINDS[workload.kind].is_workflow for workload in workloads):
         yield Problem(what="a trial of kind argo is no task of a Workflow", path="workload.kind", next=step)
@@ -163,13 +159,6 @@ def install_trials(
     )
 
 
-def series_there(watcher: Watcher, name: str, pattern: re.Pattern[str] | None = None) -> Series:
-    try:
-        return series_of((line.text for line in watcher.logs(name, LogQuery())), pattern)
-    except NotFound:
-        return {}
-
-
 def look_there(
     releases: Releases, trial: Trial, namespace: str, stopped: Mapping[str, tuple[str, str]] = MappingProxyType({})
 ) -> Outcome:
@@ -185,26 +174,17 @@ def outcome_there(trial: Trial, found: Revision, workloads: Sequence[Progress]) 
     failed = next((each for each in workloads if each.state == "failed"), None)
     if failed is not None:
         return Outcome(trial=trial, state="failed", status=failed.status or 1, error=failed.why)
-    if not any(each.is_absent for each in workloads) and all(map(_has_ended, workloads)):
+    if not any(each.is_absent or not each.is_done(finished=True) for each in workloads):
         return Outcome(trial=trial, state="succeeded", status=0)
-    seconds = _age(found)
+    seconds = 0.0
+    with suppress(ValueError):  # helm may not know when it was made
+        made = datetime.fromisoformat(found.updated.replace("Z", "+00:00")).timestamp()
+        seconds = max(0.0, time.time() - made)
     held_up = next((each for each in workloads if each.state in ("queued", "waiting")), None)
     if held_up is None:
         return Outcome(trial=trial, state="running", seconds=seconds)
     state: Phase = "queued" if held_up.state == "queued" else "pending"
     return Outcome(trial=trial, state=state, seconds=seconds, error=held_up.why)
-
-
-def _has_ended(workload: Progress) -> bool:
-    return workload.state == "finished" or (workload.is_endless and workload.state == "ready")
-
-
-def _age(found: Revision) -> float:
-    """Return the age of a revision in seconds; 0 if helm does not know it."""
-    try:
-        return max(0.0, time.time() - datetime.fromisoformat(found.updated.replace("Z", "+00:00")).timestamp())
-    except ValueError:
-        return 0.0
 
 
 def _install(

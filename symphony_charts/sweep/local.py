@@ -6,12 +6,14 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from threading import Event
 from typing import Any
 
+from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import LogQuery, Phase
 from symphony_charts.chart.files import Chart
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
@@ -40,10 +42,13 @@ def metrics_of(name: str) -> list[str] | None:
 def series_here(name: str, pattern: re.Pattern[str] | None = None) -> Series:
     """Return the metrics of a trial's last run: from its file if it wrote one, else from its output."""
     written = metrics_of(name)
-    if written is not None:
-        return series_of(written)
+    return series_logged(LocalWatcher(), name, pattern) if written is None else series_of(written)
+
+
+def series_logged(watcher: Watcher, name: str, pattern: re.Pattern[str] | None = None) -> Series:
+    """Return the metrics in the output of a trial."""
     try:
-        return series_of((line.text for line in LocalWatcher().logs(name, LogQuery())), pattern)
+        return series_of((line.text for line in watcher.logs(name, LogQuery())), pattern)
     except NotFound:
         return {}
 
@@ -162,7 +167,9 @@ def outcome_here(trial: Trial, run: Run) -> Outcome:
         where = run.location
         is_lost = where.verdict == "lost"
         return Outcome(trial=trial, state="lost" if is_lost else phase, seconds=seconds, error=where.words)
-    verdict = _verdict_of(run)
+    verdict: dict[str, Any] = {}
+    with suppress(NotFound, ToolFailed):
+        verdict = read_json(run.folder / _VERDICT)
     status = verdict.get("status", exit_status(run) if phase in ("succeeded", "failed") else None)
     return Outcome(
         trial=trial,
@@ -256,7 +263,12 @@ def _run_one(
 def _wait(run: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
     """Wait until `run` is over; end it after `timeout_s` or when it is hopeless."""
     until = None if timeout_s is None else run.state().started + timeout_s
-    while not up.is_over_within(run, _next_look(until, stopper)):
+
+    def next_look() -> float | None:
+        spans = [] if until is None else [max(0.0, until - time.time())]
+        return min([*spans, *([_LOOK_S] if stopper is not None else [])], default=None)
+
+    while not up.is_over_within(run, next_look()):
         why = stopper.look_at(run.experiment) if stopper is not None else ""
         if until is not None and time.time() >= until and timeout_s is not None:
             _stop(run, {"status": TIMED_OUT, "reason": too_long(timeout_s)})
@@ -266,23 +278,9 @@ def _wait(run: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
         stopper.look_at(run.experiment)
 
 
-def _next_look(until: float | None, stopper: Stopper | None) -> float | None:
-    """Return the seconds until the next check of a trial; None: when it is over."""
-    spans = [] if until is None else [max(0.0, until - time.time())]
-    return min([*spans, *([_LOOK_S] if stopper is not None else [])], default=None)
-
-
 def _stop(run: Run, verdict: Mapping[str, object]) -> None:
     write_json(run.folder / _VERDICT, verdict, is_safe=True)
     up.down(run)
-
-
-def _verdict_of(run: Run) -> dict[str, Any]:
-    """Return the reason for which a sweep ended a run; empty if none did."""
-    try:
-        return read_json(run.folder / _VERDICT)
-    except (NotFound, ToolFailed):
-        return {}
 
 
 # Time for trials to end before searching for those that started in the meantime.

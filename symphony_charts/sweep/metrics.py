@@ -7,6 +7,7 @@ import math
 import re
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -38,27 +39,20 @@ def pattern_of(text: str) -> re.Pattern[str]:
 
 def numbers_in(line: str, pattern: re.Pattern[str] | None = None) -> dict[str, float]:
     """Return the finite numbers of a line by name, or only those in groups of a `pattern`."""
-    text = line.strip()
+    text, found = line.strip(), dict[str, float]()
     if pattern is not None:
-        said = (pair for match in pattern.finditer(line) for pair in match.groupdict().items())
-        return {name: number for name, digits in said if (number := _finite(digits)) is not None}
+        for name, digits in (pair for match in pattern.finditer(line) for pair in match.groupdict().items()):
+            with suppress(ValueError):
+                found[name] = float(digits or "")
+        return {name: number for name, number in found.items() if math.isfinite(number)}
     if text.startswith("{"):
-        try:
+        data = None
+        with suppress(ValueError, RecursionError):
             data = json.loads(text)
-        except (ValueError, RecursionError):
-            data = None
         if isinstance(data, dict):
             pairs = ((str(key), value) for key, value in data.items() if type(value) in (int, float))
             return {key: float(value) for key, value in pairs if abs(value) < 1e308 and math.isfinite(value)}
     return {name: number for name, digits in _PAIR.findall(text) if math.isfinite(number := float(digits))}
-
-
-def _finite(digits: str | None) -> float | None:
-    try:
-        number = float(digits or "")
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
 
 
 def series_of(lines: Iterable[str], pattern: re.Pattern[str] | None = None) -> Series:

@@ -57,7 +57,8 @@ def prepare_trials(
     for trial in trials:
         try:
             if base is None:
-                experiment = apply(spec.experiment, trial, _metrics_place(trial.name))
+                folder = str(home() / trial.name).replace("$(", "$$(")
+                experiment = apply(spec.experiment, trial, f"{folder}/$({RUN})/{METRICS}")
                 runs.append(TrialRun(trial=trial, experiment=experiment))
             else:
                 runs.append(_on_cluster(base, makers, trial, spec.pins, overrides or {}))
@@ -71,15 +72,11 @@ def prepare_trials(
 
 def _refuse_names(base: Prepared, spec: SpecFile) -> None:
     """Raise SpecError if pods have `names`, which only one release of a namespace can have."""
-    problems = [
-        Problem(
-            what=f"all trials on a cluster would have the name {', '.join(pod.settings.names)}",
-            path=f"{pod.path}.names",
-            next=f"dial $SYMPH_<SERVICE>_ADDR, then --spec-set {pod.path}.names=null; or run them here, with --up",
-        )
-        for pod in pods_of(base.experiment).values()
-        if pod.settings.names
-    ]
+    problems = []
+    for pod in (pod for pod in pods_of(base.experiment).values() if pod.settings.names):
+        what = f"all trials on a cluster would have the name {', '.join(pod.settings.names)}"
+        step = f"dial $SYMPH_<SERVICE>_ADDR, then --spec-set {pod.path}.names=null; or run them here, with --up"
+        problems.append(Problem(what=what, path=f"{pod.path}.names", next=step))
     if problems:
         raise SpecError(problems, at=str(spec.path))
 
@@ -125,11 +122,6 @@ def _without_changed(overrides: Values, base: Mapping[str, object], changed: Map
         elif before == after:
             kept[key] = value
     return kept
-
-
-def _metrics_place(name: str) -> str:
-    folder = str(home() / name).replace("$(", "$$(")
-    return f"{folder}/$({RUN})/{METRICS}"
 
 
 # Outcomes are not recorded, since runs, releases and workflows have them; the exceptions are releases that a sweep

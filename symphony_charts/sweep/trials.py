@@ -11,10 +11,11 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
-from typing import Protocol
+from random import Random
 
 from symphony_charts.errors import Problem, SpecError, UsageError
 from symphony_charts.formats.names import nearest, shorten
@@ -48,19 +49,6 @@ class Span:
     low: float
     high: float
     is_log: bool
-
-
-class Chance(Protocol):
-    """A source of random settings; a seeded `random.Random` is one."""
-
-    def uniform(self, a: float, b: float, /) -> float:
-        """Return a number between `a` and `b`."""
-
-    def randrange(self, stop: int, /) -> int:
-        """Return a whole number from 0 to below `stop`."""
-
-    def sample(self, population: range, /, k: int) -> list[int]:
-        """Return `k` different members of `population`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +118,7 @@ def trials(
     points: Sequence[Mapping[str, str]] = (),
     *,
     draw: int | None = None,
-    chance: Chance | None = None,
+    chance: Random | None = None,
 ) -> tuple[Trial, ...]:
     """Return the trials of the experiment `base`: every combination, the last axis changing fastest; or `draw` of them.
 
@@ -224,18 +212,16 @@ def _drawn(
     spans: Sequence[Span],
     size: int,
     draw: int,
-    chance: Chance,
+    chance: Random,
 ) -> Iterator[dict[str, str]]:
     # A draw between two numbers differs anyway; without one, no combination comes twice.
     indexes = [chance.randrange(size) for _ in range(draw)] if spans else chance.sample(range(size), min(draw, size))
     for index in indexes:
-        yield _combination(axes, points, index) | {span.key: f"{_between(span, chance):.6g}" for span in spans}
-
-
-def _between(span: Span, chance: Chance) -> float:
-    if span.is_log:
-        return math.exp(chance.uniform(math.log(span.low), math.log(span.high)))
-    return chance.uniform(span.low, span.high)
+        chosen = _combination(axes, points, index)
+        for span in spans:
+            scale, back = (math.log, math.exp) if span.is_log else (float, float)
+            chosen[span.key] = f"{back(chance.uniform(scale(span.low), scale(span.high))):.6g}"
+        yield chosen
 
 
 def _named(base: str, given: Sequence[Mapping[str, str]]) -> tuple[Trial, ...]:
@@ -301,7 +287,10 @@ def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
         else:
             return [Problem(what="leads nowhere in the spec", path=key, next="symph schema lists the keys")]
     last = steps[-1]
-    value: object = text if "env" in steps[-2:-1] else _typed(text)
+    value: object = text
+    if "env" not in steps[-2:-1]:
+        with suppress(ValueError):
+            value = load(text)
     if isinstance(node, dict) and isinstance(last, str):
         node[last] = value
     elif isinstance(node, list) and isinstance(last, int) and last < len(node):
@@ -309,10 +298,3 @@ def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
     else:
         return [Problem(what="leads nowhere in the spec", path=key, next="symph schema lists the keys")]
     return []
-
-
-def _typed(text: str) -> object:
-    try:
-        return load(text)
-    except ValueError:
-        return text

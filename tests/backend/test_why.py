@@ -102,23 +102,15 @@ def test_who_is_waited_for_says_what_its_probe_found() -> None:
 @pytest.mark.parametrize(
     ("instance", "text"),
     [
-        (
-            one("failed 3 after 2s: no gym", phase="failed", state="failed 3 after 2s", status=3),
-            "failed 3 after 2s: no gym",
-        ),
-        (
-            one("exit status 3: Error", phase="failed", state="failed 3 after 2s: Error", status=3),
-            "failed 3 after 2s: Error",
-        ),
-        (
-            one("exit status 3: oops", state="failed 3 after 2s: Error, restarting", status=3),
-            "failed 3 after 2s: Error, restarting: oops",
-        ),
-        (one("CrashLoopBackOff back-off 5s", state="waiting", status=3), "failed 3, and is started again and again"),
+        (("failed 3: no gym", "failed", "failed 3"), "failed 3: no gym"),
+        (("exit status 3: Error", "failed", "failed 3 after 2s: Error"), "failed 3 after 2s: Error"),
+        (("exit status 3: oops", "pending", "failed 3: Error, restarting"), "failed 3: Error, restarting: oops"),
+        (("CrashLoopBackOff back-off 5s", "pending", "waiting"), "failed 3, and is started again and again"),
     ],
 )
-def test_a_failure_tells_the_last_words_once(instance: InstanceStatus, text: str) -> None:
-    found = diagnose_status(status(instance))
+def test_a_failure_tells_the_last_words_once(instance: tuple[str, str, str], text: str) -> None:
+    reason, phase, state = instance
+    found = diagnose_status(status(one(reason, phase=phase, state=state, status=3)))
     assert found
     assert (found.cause, found.text, found.next) == ("failed", text, "symph logs a rl --tail 50")
 
@@ -126,34 +118,10 @@ def test_a_failure_tells_the_last_words_once(instance: InstanceStatus, text: str
 @pytest.mark.parametrize(
     ("phase", "note", "cause", "text", "step"),
     [
-        (
-            "lost",
-            "its container is gone; symph down rl tidies up",
-            "lost",
-            "its container is gone",
-            "symph down rl tidies up",
-        ),
-        (
-            "running",
-            "its supervisor is gone: its processes are not restarted; symph up SPEC takes over, symph down rl ends it",
-            "supervisor",
-            "its supervisor is gone: its processes are not restarted",
-            "symph up SPEC takes over, symph down rl ends it",
-        ),
-        (
-            "running",
-            "its supervisor is stopped, so this may be old: kill -CONT 7",
-            "supervisor",
-            "its supervisor is stopped, so this may be old",
-            "kill -CONT 7",
-        ),
-        (
-            "running",
-            "runs on other; this is how it was at 12:00",
-            "elsewhere",
-            "runs on other; this is how it was at 12:00",
-            "symph status rl, over there",
-        ),
+        ("lost", "its container is gone; symph down rl", "lost", "its container is gone", "symph down rl"),
+        ("running", "its supervisor is gone: x; symph up", "supervisor", "its supervisor is gone: x", "symph up"),
+        ("running", "its supervisor is stopped: kill 7", "supervisor", "its supervisor is stopped", "kill 7"),
+        ("running", "runs on other; then", "elsewhere", "runs on other; then", "symph status rl, over there"),
     ],
 )
 def test_what_is_wrong_with_a_run_as_a_whole_comes_before_its_processes(

@@ -41,14 +41,8 @@ def test_of_several_files_the_first_one_decides_as_with_kubectl(
     both = {**document("b"), "clusters": document("a", "https://127.0.0.1:2")["clusters"]}
     two = write(tmp_path / "two", {**both, "contexts": [{"name": "b", "context": {"cluster": "a"}}]})
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/absent:{one}:{two}")
-    argv = [
-        str(kubectl()),
-        "config",
-        "view",
-        "--minify",
-        "-o",
-        "jsonpath={.current-context} {.clusters[0].cluster.server}",
-    ]
+    shown = "jsonpath={.current-context} {.clusters[0].cluster.server}"
+    argv = [str(kubectl()), "config", "view", "--minify", "-o", shown]
     theirs = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
     found = read_context()
     assert f"{found.name} {found.cluster.text('server')}" == theirs == "a https://127.0.0.1:1"

@@ -99,11 +99,6 @@ def warning(kind: str, name: str, message: str, minute: int = 0) -> dict[str, An
         ([], [warning("Pod", "rl-agent-r1-0-gone", "of a pod that is gone")], "no pod yet"),
         ([pod()], [warning("Pod", "rl-agent-r1-0-x", "no secret")], "no secret"),
         ([pod()], [warning("Job", "rl-agent-r1", "before it was made")], ""),
-        (
-            [pod(**container({"waiting": {"reason": "ErrImagePull"}}))],
-            [warning("Pod", "rl-agent-r1-0-x", "x")],
-            "ErrImagePull",
-        ),
     ],
 )
 def test_what_has_not_begun_says_the_last_warning_about_it(pods: Any, events: Any, said: str) -> None:
@@ -256,30 +251,23 @@ def test_an_evicted_pod_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("marks", "releases", "holders"),
+    ("marks", "revision", "holders"),
     [
-        ({}, [], ()),
+        ({}, "", ()),
+        ({"meta.helm.sh/release-name": "rl"}, "2", ("Helm release rl, revision 2",)),
+        ({"meta.helm.sh/release-name": "rl"}, "", ("Helm release rl",)),
+        ({"argocd.argoproj.io/tracking-id": "app:x"}, "", ("Argo CD application app",)),
         (
-            {"annotations": {"meta.helm.sh/release-name": "rl"}},
-            [{"metadata": {"labels": {"name": "rl", "version": "2"}}}],
-            ("Helm release rl, revision 2",),
-        ),
-        ({"annotations": {"meta.helm.sh/release-name": "rl"}}, [], ("Helm release rl",)),
-        (
-            {"annotations": {"argocd.argoproj.io/tracking-id": "dev-rl:batch/Job:ml/rl-agent-r1"}},
-            [],
-            ("Argo CD application dev-rl",),
-        ),
-        (
-            {"annotations": {"argocd.argoproj.io/tracking-id": "dev-rl:batch/Job:ml/rl-agent-r1"}},
-            [{"metadata": {"labels": {"name": "rl", "version": "1"}}}],
-            ("Argo CD application dev-rl", "Helm release rl, revision 1"),
+            {"argocd.argoproj.io/tracking-id": "app:x"},
+            "1",
+            ("Argo CD application app", "Helm release rl, revision 1"),
         ),
     ],
     ids=["none", "helm", "helm-unread", "argo-cd", "both"],
 )
-def test_the_status_says_who_holds_it(marks: Any, releases: Any, holders: tuple[str, ...]) -> None:
-    assert status([job(**marks)], [], releases).held_by == holders
+def test_the_status_says_who_holds_it(marks: Any, revision: str, holders: tuple[str, ...]) -> None:
+    releases = [{"metadata": {"labels": {"name": "rl", "version": revision}}}] if revision else []
+    assert status([job(annotations=marks)], [], releases).held_by == holders
 
 
 def test_a_release_may_be_called_otherwise_than_its_experiment() -> None:
@@ -303,15 +291,7 @@ def test_a_load_balancer_with_a_host_name_is_an_address() -> None:
 
 
 def test_events_of_both_generations_are_read() -> None:
-    old: dict[str, Any] = {
-        "involvedObject": {"kind": "Pod", "name": "p"},
-        "lastTimestamp": "2026-03-01T11:00:00Z",
-        "count": 4,
-    }
-    new: dict[str, Any] = {
-        "involvedObject": {"kind": "Pod", "name": "p"},
-        "lastTimestamp": None,
-        "eventTime": "2026-03-01T11:00:00.500000Z",
-        "series": None,
-    }
+    about: dict[str, Any] = {"involvedObject": {"kind": "Pod", "name": "p"}}
+    old = about | {"lastTimestamp": "2026-03-01T11:00:00Z", "count": 4}
+    new = about | {"lastTimestamp": None, "eventTime": "2026-03-01T11:00:00.500000Z", "series": None}
     assert [(one.time, one.count) for one in map(event_of, (old, new))] == [(NOW - 3600, 4), (NOW - 3599.5, 1)]

@@ -23,9 +23,7 @@ def sample(name: str) -> Pools:
 
 
 def pool(name: str, of: str) -> Pool:
-    found = sample(of).get(name)
-    assert found is not None
-    return found
+    return next(pool for pool in sample(of).pools if pool.name == name)
 
 
 @pytest.mark.parametrize(
@@ -104,11 +102,8 @@ def test_a_tpu_slice_knows_its_hosts() -> None:
 
 def test_yaml_of_gcloud_is_read_like_its_json() -> None:
     std16 = pool("std16", "gcloud-node-pool.yaml")
-    assert (std16.machine_type, std16.allocatable["pods"], std16.labels["cloud.google.com/gke-os-distribution"]) == (
-        "n2-standard-16",
-        32,
-        "ubuntu",
-    )
+    distribution = std16.labels["cloud.google.com/gke-os-distribution"]
+    assert (std16.machine_type, std16.allocatable["pods"], distribution) == ("n2-standard-16", 32, "ubuntu")
 
 
 def test_live_nodes_lose_exactly_what_runs_on_them() -> None:
@@ -209,26 +204,14 @@ _TYPE = '"machine_type": "n1-standard-2",\n                    "oauth_scopes"'
 @pytest.mark.parametrize(
     ("file", "old", "new", "place", "what"),
     [
-        (
-            "cloudwise.tf.json",
-            _TYPE,
-            _TYPE.replace("n1", "n11"),
-            "cloudwise.tf.json:43",
-            "unknown machine",
-        ),
+        ("cloudwise.tf.json", _TYPE, _TYPE.replace("n1", "n11"), "cloudwise.tf.json:43", "unknown machine"),
         ("cloudwise.tf.json", '"NO_EXECUTE"', '"NEVER"', "node_config.taint[0].effect", "unknown taint effect"),
         ("modern.tf.json", '"count": 4', '"count": "four"', "guest_accelerator[0].count", "a whole number"),
         ("plan.json", '"disk_size_gb": 100', '"disk_size_gb": 3', "disk_size_gb", "below 10"),
         ("state.json", '"n1-highmem-8"', "7", "values.node_config.machine_type", "unknown machine type"),
         ("terraform.tfstate", '"max_node_count": 16', '"max_node_count": []', "max_node_count", "a whole number"),
         ("terraform.tfstate", '"version": 4', '"version": 3', "version", "state version 3"),
-        (
-            "gcloud-node-pools.json",
-            '"maxPodsPerNode": "110"',
-            '"maxPodsPerNode": "lots"',
-            "[0].maxPods",
-            "whole number",
-        ),
+        ("gcloud-node-pools.json", 'PerNode": "110"', 'PerNode": "lots"', "[0].maxPods", "whole number"),
         ("gcloud-node-pool.yaml", "diskSizeGb: 50", "diskSizeGb: [50]", "gcloud-node-pool.yaml:12", "a whole number"),
         ("kubectl-nodes.json", '"cpu": "3920m"', '"cpu": "3920x"', "items[0].status.allocatable.cpu", "no quantity"),
         ("computeclass.yaml", "machineType: n2-standard-16", "machineType: n2", "priorities[1].machineType", "unknown"),

@@ -112,13 +112,3 @@ def test_stranding_by_small_pods_is_packable_not_proven() -> None:
     pods = [PodKind((("cpu", 4),), 1), PodKind((("cpu", 1),), 4)]
     told = verdicts(plan_demands(as_demands(pods), as_pools([PoolKind("a", node, 2)])))
     assert told["d0"] == "PACKABLE"
-
-
-def test_a_single_shape_is_exact() -> None:
-    node = (("cpu", 7), ("memory", 9), ("pods", 9))
-    assert verdicts(plan_demands(as_demands([PodKind((("cpu", 3),), 4)]), as_pools([PoolKind("a", node, 2)]))) == {
-        "d0": "PROVEN"
-    }
-    assert verdicts(plan_demands(as_demands([PodKind((("cpu", 3),), 5)]), as_pools([PoolKind("a", node, 2)]))) == {
-        "d0": "NO"
-    }

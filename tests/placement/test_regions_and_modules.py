@@ -126,7 +126,7 @@ def test_a_module_that_makes_node_pools_is_refused_with_the_command_to_run(modul
     ("data", "what"),
     [
         ({"module": {"net": {"source": "terraform-google-modules/network/google"}}}, "modules may make some"),
-        ({"resource": {"google_container_cluster": {"c": {"name": "c"}}}}, "a cluster, but no node pools"),
+        ({"resource": {"google_container_cluster": {"c": {"name": "c"}}}}, "this file describes no node pools"),
         ({"resource": {"google_container_cluster": {"c": {"name": "c", "enable_autopilot": True}}}}, "Autopilot"),
         ({"resource": {"aws_eks_node_group": {"n": {"instance_types": ["m5.large"]}}}}, "aws_eks_node_group"),
         ({"resource": {"helm_release": {"n": {"name": "n"}}}}, "describes no node pools"),

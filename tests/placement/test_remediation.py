@@ -29,10 +29,8 @@ def std(nodes: int, machine: str = "n1-standard-8", name: str = "std8") -> dict[
 def test_a_packing_that_may_be_missed_says_how_many_nodes_prove_it() -> None:
     asked = ((5000, 1), (1000, 6))
     group = plan([std(2)], *asked).groups[0]
-    assert (group.verdict, group.next.split(" makes")[0]) == (
-        "PACKABLE",
-        "1 node more of std8 ($0.38/h, $0.13 as spot)",
-    )
+    assert group.verdict == "PACKABLE"
+    assert group.next.startswith("1 node more of std8 ($0.38/h, $0.13 as spot) makes")
     assert plan([std(3)], *asked).groups[0].verdict == "PROVEN"
 
 
@@ -55,10 +53,8 @@ def test_a_pod_that_is_too_large_gets_the_next_machine_of_the_family() -> None:
 
 
 def test_a_plan_opens_with_one_plain_sentence() -> None:
-    assert (
-        plan_sentence(plan([std(2)], (1000, 3)))
-        == "rl fits: all 3 pods certainly find room, on 1 node for $0.38 an hour."
-    )
+    fits = plan_sentence(plan([std(2)], (1000, 3)))
+    assert fits == "rl fits: all 3 pods certainly find room, on 1 node for $0.38 an hour."
     assert plan_sentence(plan([std(2)], (5000, 1), (1000, 6))).startswith("rl fits on 2 nodes, but")
     assert plan_sentence(plan([std(2)], (70000, 1))).startswith("rl does not fit: g0, needs 70 CPU")
 

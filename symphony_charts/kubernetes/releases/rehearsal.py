@@ -113,7 +113,9 @@ class Rehearsal:
                 self.warnings += [f"{_title(answer.object())}: {text}" for text in answer.warnings()]
             return answer
         live = self._forward("GET", own, {}, None, {"Accept": "application/json"}) if name else _Answer(404, b"", {})
-        if not self._is_undecided(answer):
+        # It may refer to an object of an earlier write, which a dry run does not keep.
+        refers = any(f'"{made}" not found' in answer.message() for made in self._made)
+        if not (refers and answer.status in (403, 404)):
             self._refuse(item if "kind" in item else live.object(), answer.status, answer.message())
         kind = headers.get("Content-Type", "") if method == "POST" else "application/json"
         return live if live.status < _FAILURE else _Answer(200, body, {"Content-Type": kind})
@@ -141,10 +143,6 @@ class Rehearsal:
                 answer = self._forward("POST", path, {**kept, "dryRun": "All"}, json.dumps(whole).encode(), plain)
                 return _Answer(200, body, {"Content-Type": "application/json"}) if answer.status == 409 else answer
         return self._forward(method, path, {**query, "dryRun": "All"}, body, headers)
-
-    def _is_undecided(self, answer: _Answer) -> bool:
-        message = answer.message()
-        return answer.status in (403, 404) and any(f'"{name}" not found' in message for name in self._made)
 
     def _forward(
         self, method: str, path: str, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str]
@@ -306,9 +304,12 @@ def rehearse(
     except Conflict:
         # Helm stops at the first object of another owner. If all of them are hidden, every one is reported.
         own = {_title(item) for item in manifest()}
-        foreign = Rehearsal(
-            connection=api.connection, stand_in=stand_in, hidden=lambda item: _is_foreign(item, own, name, namespace)
-        )
+
+        def is_foreign(item: Object) -> bool:
+            is_object = "name" in _meta(item) and item.get("kind") not in (None, "Status", "Namespace")
+            return is_object and _title(item) not in own and not is_owned(item, name, namespace)
+
+        foreign = Rehearsal(connection=api.connection, stand_in=stand_in, hidden=is_foreign)
         _run_helm(foreign, step, namespace, timeout_s)
         if not foreign.refusals:
             raise
@@ -323,21 +324,14 @@ def _run_helm(rehearsal: Rehearsal, step: Step, namespace: str, timeout_s: float
         step(HelmReleases(Target(kubeconfig=kubeconfig), timeout_s=timeout_s, env=env))
 
 
-def _is_foreign(item: Object, own: set[str], name: str, namespace: str) -> bool:
-    meta = item.get("metadata") or {}
-    if "name" not in meta or item.get("kind") in (None, "Status", "Namespace"):
-        return False
-    return _title(item) not in own and not is_owned(item, name, namespace)
-
-
 def _failure(refusals: Sequence[Refusal], namespace: str) -> Conflict | SpecError:
     if all(refusal.status == 409 for refusal in refusals):
         what = "; ".join(f"{refusal.title}: {refusal.message}" for refusal in refusals)
         is_fields = any("Apply failed" in refusal.message for refusal in refusals)
         return Conflict(what, namespace, _FIELDS if is_fields else _OTHERS)
-    return SpecError([_problem(refusal) for refusal in refusals], at=f"the cluster, namespace {namespace}")
-
-
-def _problem(refusal: Refusal) -> Problem:
-    next_step = "choose another --name or namespace" if refusal.status == 409 else "change the values that make it so"
-    return Problem(what=refusal.message, path=refusal.title, next=next_step)
+    steps = {409: "choose another --name or namespace"}
+    problems = [
+        Problem(what=each.message, path=each.title, next=steps.get(each.status, "change the values that make it so"))
+        for each in refusals
+    ]
+    return SpecError(problems, at=f"the cluster, namespace {namespace}")

@@ -89,17 +89,12 @@ class Releases:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # --- looking ---
-
     def current(self, name: str, namespace: str) -> Revision:
         """Return the newest revision of an experiment's release. Raises NotFound, also for releases of other charts."""
-        newest = self._helm.current(name, namespace)
-        if newest is None or newest.status == "uninstalled":
+        newest = self.find(name, namespace)
+        if newest is None:
             next_step = "symph status lists the releases; -n chooses the namespace"
             raise NotFound(f'there is no release "{name}" in {namespace}', next=next_step)
-        if not _is_ours(self._helm.manifest(name, namespace)):
-            what = f'the release "{name}" in {namespace} is no experiment'
-            raise NotFound(what, next=f"helm itself handles it: helm status {name} -n {namespace}")
         return newest
 
     def history(self, name: str, namespace: str) -> list[Revision]:
@@ -121,7 +116,10 @@ class Releases:
         newest = self._helm.current(name, namespace)
         if newest is None or newest.status == "uninstalled":
             return None
-        return self.current(name, namespace)
+        if not _is_ours(self._helm.manifest(name, namespace)):
+            what = f'the release "{name}" in {namespace} is no experiment'
+            raise NotFound(what, next=f"helm itself handles it: helm status {name} -n {namespace}")
+        return newest
 
     def run_of(self, name: str, namespace: str) -> str:
         """Return the run of the release; empty if there is none."""
@@ -129,8 +127,6 @@ class Releases:
 
     def progress(self, name: str, namespace: str) -> list[Progress]:
         return progress_in(self._experiments(namespace), self._helm.manifest(name, namespace), name)
-
-    # --- changing ---
 
     def install(
         self,
@@ -185,7 +181,8 @@ class Releases:
         The cluster first checks every object; with `dry_run` nothing else happens. Raises NotFound.
         """
         history = self.history(name, namespace)
-        chosen = revision if revision is not None else _before(history)
+        earlier = (one.revision for one in history[1:] if one.status in ("superseded", "deployed"))
+        chosen = revision if revision is not None else next(earlier, None)
         if chosen is None or chosen not in [one.revision for one in history]:
             names = ", ".join(str(one.revision) for one in history)
             raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"it has {names}")
@@ -224,8 +221,6 @@ class Releases:
         """
         manifest = self._helm.manifest(name, namespace)
         wait_for(self._experiments(namespace), manifest, name, namespace, finished, timeout_s)
-
-    # --- inside ---
 
     def _experiments(self, namespace: str) -> KubeExperiments:
         return KubeExperiments(namespace=namespace, api=self._api)
@@ -283,11 +278,6 @@ class Releases:
         return [item for item in labelled if _is_of_release(item, name, namespace)]
 
 
-def _before(history: Sequence[Revision]) -> int | None:
-    """Return the newest earlier revision that was once deployed."""
-    return next((revision.revision for revision in history[1:] if revision.status in ("superseded", "deployed")), None)
-
-
 def _is_ours(objects: Sequence[Object]) -> bool:
     return any(_EXPERIMENT in (item["metadata"].get("labels") or {}) for item in objects)
 
@@ -300,9 +290,8 @@ def _is_of_release(item: Object, name: str, namespace: str) -> bool:
     marks = item["metadata"].get("annotations") or {}
     if _ARGO in marks:
         return False
-    is_hook = (
-        "helm.sh/hook" in marks and item["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by") == "Helm"
-    )
+    labels = item["metadata"].get("labels", {})
+    is_hook = "helm.sh/hook" in marks and labels.get("app.kubernetes.io/managed-by") == "Helm"
     return is_hook or (marks.get(_RELEASE) == name and marks.get(_RELEASE_NAMESPACE) == namespace)
 
 
@@ -395,7 +384,6 @@ def prepared_chart(
 
 
 def _chart_name(path: Path) -> str:
-    """Return the name in a chart's Chart.yaml. Raises NotFound or SpecError."""
     try:
         data = load(_chart_yaml(path))
     except FileNotFoundError as error:

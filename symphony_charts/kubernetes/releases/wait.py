@@ -36,6 +36,10 @@ class Progress:
     is_absent: bool = False
     status: int | None = None
 
+    def is_done(self, *, finished: bool) -> bool:
+        """Return True if it has finished, or is ready and never ends; without `finished`, also if it is ready."""
+        return self.state == "finished" or (self.state == "ready" and (self.is_endless or not finished))
+
 
 def wait_for(
     experiments: KubeExperiments,
@@ -67,7 +71,7 @@ def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished:
     if failed:
         what = "; ".join(f"{workload.title} failed: {workload.why}" for workload in failed)
         raise CheckFailed(what, f"release {name}, namespace {namespace}", f"symph logs {name} shows what it said")
-    return [workload for workload in workloads if not _is_done(workload, finished=finished)]
+    return [workload for workload in workloads if not workload.is_done(finished=finished)]
 
 
 def run_in(manifest: Sequence[Object]) -> str:
@@ -85,10 +89,6 @@ def is_finite(item: Object) -> bool:
     """Return True if an object runs pods and ends by itself."""
     kind = workload_kind(item)
     return kind is not None and kind.is_finite
-
-
-def _is_done(workload: Progress, *, finished: bool) -> bool:
-    return workload.state == "finished" or (workload.state == "ready" and (workload.is_endless or not finished))
 
 
 def wait_gone(
@@ -151,17 +151,22 @@ def progress_of(
     kind = kind_for(wanted) or KINDS["jobs"]
     if end is None and kind.holds_groups:
         end = kind.outcome(live)
-    exits, newest = _bad_exits(pods), _newest(pods)
+    by_age = sorted(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))
+    newest = list({replica_of(pod): pod for pod in by_age}.values())
     # MCAD calls a run complete when its Jobs have ended in any way, and may count failures that a retry fixed.
     if kind.ends_either_way and word_of(live) == "Completed" and pods:
         end = "failed" if _bad_exits(newest) else "succeeded"
     if end is None and isinstance(kind, Restartable) and not kind.restarts(live):
         # Its controller may take minutes to report the failure.
-        condition = next((held for job in _jobs_of(live, workloads) if (held := _failure_of(job))), {})
-        end = "failed" if condition else None
+        jobs = (item for item in workloads if kind_for(item) is KINDS["jobs"] and run_of(item) == run_of(live))
+        for ended, held, job in ((*end_of_job(job), job) for job in jobs):
+            if ended == "failed":
+                end, condition = ended, {**held, "reason": f"Job/{job['metadata']['name']}"}
+                break
     if end == "failed":
         why = _text_of(condition) or _text_of(_state_of(live)) or word_of(live)
-        return Progress(title=title, state="failed", why="; ".join([why, *exits]), status=_bad_status(pods))
+        status = next((int(ended["exitCode"]) for _, _, ended in _bad_ends(pods)), None)
+        return Progress(title=title, state="failed", why="; ".join([why, *_bad_exits(pods)]), status=status)
     if end == "succeeded":
         return Progress(title=title, state="finished")
     if kind.is_ready(live, newest):
@@ -187,15 +192,9 @@ def _standing(pods: Sequence[Object], newest: Sequence[Object], wanted: int) -> 
     return "; ".join([*counted, *reasons]) or "its pod is not ready"
 
 
-def _state_of(live: Object) -> Object:
-    status = live.get("status") or {}
-    conditions = {
-        condition["type"]: condition
-        for condition in status.get("conditions") or []
-        if condition.get("status") == "True"
-    }
-    state = status.get("state")
-    return state if isinstance(state, dict) else conditions.get("Unhealthy", {})
+def _state_of(live: Object) -> Mapping[str, Any]:
+    state = (live.get("status") or {}).get("state")
+    return state if isinstance(state, dict) else container_phase.true_conditions(live).get("Unhealthy", {})
 
 
 def _text_of(condition: Mapping[str, Any]) -> str:
@@ -203,36 +202,17 @@ def _text_of(condition: Mapping[str, Any]) -> str:
 
 
 def _pods_of(workload: Object, pods: Sequence[Object]) -> list[Object]:
-    name = workload["metadata"]["name"]
-    owned = [pod for pod in pods if any(o["name"] == name for o in pod["metadata"].get("ownerReferences") or [])]
+    name, run = workload["metadata"]["name"], run_of(workload)
+    owners = [(pod, pod["metadata"].get("ownerReferences") or []) for pod in pods]
+    owned = [pod for pod, held in owners if any(owner["name"] == name for owner in held)]
     if owned or not is_whole(workload):
         return owned
     # The pods of an AppWrapper belong to its Jobs, which have the label of its run.
-    run = run_of(workload)
-    return [pod for pod in pods if _is_of_run(pod, run) or name in str(pod["metadata"].get("ownerReferences"))]
-
-
-def _is_of_run(pod: Object, run: str) -> bool:
-    owners = pod["metadata"].get("ownerReferences") or []
-    return bool(run) and run_of(pod) == run and any(kind_for(owner) is KINDS["jobs"] for owner in owners)
-
-
-def _jobs_of(live: Object, workloads: Sequence[Object]) -> Iterator[Object]:
-    run = run_of(live)
-    yield from (item for item in workloads if kind_for(item) is KINDS["jobs"] and run_of(item) == run)
-
-
-def _failure_of(job: Object) -> Object:
-    """Return the condition by which a Job has finally failed, with its name; empty if it has not."""
-    end, condition = end_of_job(job)
-    return {**condition, "reason": f"Job/{job['metadata']['name']}"} if end == "failed" else {}
-
-
-def _newest(pods: Sequence[Object]) -> list[Object]:
-    last: dict[tuple[str, int], Object] = {}
-    for pod in sorted(pods, key=lambda item: str(item["metadata"].get("creationTimestamp", ""))):
-        last[replica_of(pod)] = pod
-    return list(last.values())
+    return [
+        pod
+        for pod, held in owners
+        if name in str(held) or (run and run_of(pod) == run and any(kind_for(owner) is KINDS["jobs"] for owner in held))
+    ]
 
 
 def _bad_exits(pods: Sequence[Object], of: Container[tuple[str, int]] | None = None) -> list[str]:
@@ -249,10 +229,6 @@ def _bad_exits(pods: Sequence[Object], of: Container[tuple[str, int]] | None = N
     return list(dict.fromkeys(exits))
 
 
-def _bad_status(pods: Sequence[Object]) -> int | None:
-    return next((int(ended["exitCode"]) for _, _, ended in _bad_ends(pods)), None)
-
-
 def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object, Object]]:
     """Yield the failed containers, each with its pod and its terminated state; sidecars only while their pod runs.
 
@@ -260,8 +236,10 @@ def _bad_ends(pods: Sequence[Object]) -> Iterator[tuple[Object, Object, Object]]
     """
     for pod in pods:
         has_ended = (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+        steps = (pod.get("spec") or {}).get("initContainers") or []
+        sidecars = [step["name"] for step in steps if step.get("restartPolicy") == "Always"]
         for container in _containers(pod):
-            if has_ended and container["name"] in _sidecars(pod):
+            if has_ended and container["name"] in sidecars:
                 continue
             states = (container.get(key) or {} for key in ("state", "lastState"))
             ended = next((state["terminated"] for state in states if state.get("terminated")), None)
@@ -281,12 +259,6 @@ def _pending_reasons(pods: Sequence[Object]) -> list[str]:
             elif not container.get("ready") and "running" in state:
                 reasons.append(f"{container['name']} runs and is not ready")
     return list(dict.fromkeys(reasons))
-
-
-def _sidecars(pod: Object) -> list[str]:
-    """Return the names of the containers that run beside the others and never end a pod."""
-    steps = (pod.get("spec") or {}).get("initContainers") or []
-    return [step["name"] for step in steps if step.get("restartPolicy") == "Always"]
 
 
 def _containers(pod: Object) -> list[Object]:

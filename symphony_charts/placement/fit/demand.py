@@ -66,6 +66,12 @@ class Shape:
     def amount(self, resource: str) -> int:
         return next((amount for name, amount in self.requests if name == resource), 0)
 
+    @property
+    def node_keys(self) -> frozenset[str]:
+        """The labels of nodes that it uses; an empty one is the node's name."""
+        required = ("" if each.is_field else each.key for term in self.affinity or () for each in term)
+        return frozenset((*dict(self.selector), *required))
+
 
 @dataclass(slots=True)
 class Demand:
@@ -161,22 +167,19 @@ class _Pods:
 def _pods(item: Fields) -> Iterator[_Pods]:
     kind = kind_for(item.data)
     for pods in kind.pod_sets(item) if kind else ():
+        marks = [holder.block("metadata").block("annotations") for holder in (item, pods.template)]
+        exclusive = [mark.text(kind.exclusive) for mark in marks if kind and kind.exclusive]
         yield _Pods(
             name=pods.template.block("metadata").block("labels").text(_GROUP_LABEL) or pods.name,
             template=pods.template,
             count=pods.count,
             kind=kind.name if kind else "",
             namespace=item.block("metadata").text("namespace"),
-            exclusive=_exclusive(kind.exclusive, item, pods.template) if kind and kind.exclusive else "",
+            exclusive=next(filter(None, exclusive), ""),
         )
     # Only a list contains other objects.
     for part in kind.parts(item) if kind else item.blocks("items") if item.text("kind") == "List" else ():
         yield from _pods(part)
-
-
-def _exclusive(annotation: str, *holders: Fields) -> str:
-    found = (holder.block("metadata").block("annotations").text(annotation) for holder in holders)
-    return next(filter(None, found), "")
 
 
 def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
@@ -222,11 +225,13 @@ def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
 
 def in_order(demands: Iterable[Demand]) -> list[Demand]:
     """Return the demands by shape, then by members, independent of the order of declaration."""
-    return sorted(demands, key=lambda demand: (_sort_key(demand.shape), demand.members))
 
+    def key(demand: Demand) -> tuple[object, ...]:
+        shape = demand.shape
+        texts = str(shape.affinity), str(shape.tolerations)
+        return shape.requests, shape.selector, *texts, sorted(shape.ports), demand.members
 
-def _sort_key(shape: Shape) -> tuple[object, ...]:
-    return (shape.requests, shape.selector, str(shape.affinity), str(shape.tolerations), sorted(shape.ports))
+    return sorted(demands, key=key)
 
 
 def _pod_affinity(spec: Fields, terms: Iterable[AntiAffinity]) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:

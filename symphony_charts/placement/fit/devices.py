@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.supply import Cluster
@@ -40,16 +39,9 @@ def keep_slices_whole(cluster: Cluster) -> Cluster:
     """Return the cluster without fits that would leave a slice half used."""
     if not any(pool.is_multi_host for pool in cluster.pools):
         return cluster
-    fits = []
-    for demand, rooms in zip(cluster.demands, cluster.fits, strict=True):
-        fits.append(
-            {
-                node: room
-                for node, room in rooms.items()
-                if not slice_fault(demand, cluster.pools[cluster.classes[node].pool])[0]
-            }
-        )
-    return replace(cluster, fits=tuple(fits))
+    return cluster.restricted(
+        lambda demand, node: not slice_fault(demand, cluster.pools[cluster.classes[node].pool])[0]
+    )
 
 
 def is_whole(cluster: Cluster, demand: int) -> bool:
@@ -62,13 +54,11 @@ def is_whole(cluster: Cluster, demand: int) -> bool:
         return True
     if len(on_slices) < len(rooms) or len(cluster.demands[demand].members) > 1:
         return False
-    tpu = cluster.dimensions.index(TPU)
-    rivals = [
-        other
-        for other in range(len(cluster.demands))
-        if other != demand and cluster.needs[other][tpu] and cluster.may_use(other, rooms)
-    ]
-    return not rivals and sum(cluster.classes[node].count for node in rooms) == cluster.demands[demand].count
+    has_rivals = any(
+        other.shape.amount(TPU) and number != demand and cluster.may_use(number, rooms)
+        for number, other in enumerate(cluster.demands)
+    )
+    return not has_rivals and cluster.nodes_in(rooms) == cluster.demands[demand].count
 
 
 # Source: GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia: with time-sharing a container may request
@@ -99,12 +89,9 @@ def keep_shares_single(cluster: Cluster) -> Cluster:
         for number, node in enumerate(cluster.classes)
         if _STRATEGY in node.labels
     }
-    fits = tuple(
-        {
-            node: room
-            for node, room in rooms.items()
-            if node not in shared or not sharing_fault(demand.shape, cluster.classes[node].labels, shared[node])[0]
-        }
-        for demand, rooms in zip(cluster.demands, cluster.fits, strict=True)
-    )
-    return replace(cluster, fits=fits)
+
+    def can_share(demand: Demand, node: int) -> bool:
+        labels = cluster.classes[node].labels
+        return node not in shared or not sharing_fault(demand.shape, labels, shared[node])[0]
+
+    return cluster.restricted(can_share)

@@ -6,10 +6,12 @@ least. Integers only, ties broken by name, so the same input gives the same pack
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from symphony_charts.placement.fit.supply import Cluster, Vector
+from symphony_charts.placement.pools.pool import Pool
 
 Contents = tuple[tuple[int, int], ...]  # (demand, pods of it), sorted
 
@@ -46,14 +48,15 @@ class _State:
 
 def orders(cluster: Cluster) -> list[list[int]]:
     """Return the orders of demands to try, best first."""
-    totals = _totals(cluster)
+    used = {node for rooms in cluster.fits for node in rooms}
+    # The largest usable node in each dimension, against which requests are compared.
+    totals = [max((cluster.classes[n].free[d] for n in used), default=0) for d in range(len(cluster.dimensions))]
 
     def share(demand: int) -> float:
         return max((need / totals[d] for d, need in enumerate(cluster.needs[demand]) if totals[d]), default=0.0)
 
     def scarcity(demand: int) -> int:
-        devices = sum(1 for d, n in enumerate(cluster.needs[demand]) if n and "/" in cluster.dimensions[d])
-        return -devices
+        return -sum(1 for d, n in enumerate(cluster.needs[demand]) if n and "/" in cluster.dimensions[d])
 
     everyone = range(len(cluster.demands))
     keys: list[Callable[[int], tuple[float, ...]]] = [
@@ -88,36 +91,18 @@ def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
     return packing
 
 
-def _totals(cluster: Cluster) -> list[int]:
-    """Return the largest usable node in each dimension, against which requests are compared."""
-    used = {node for rooms in cluster.fits for node in rooms}
-    nodes = [cluster.classes[node].free for node in sorted(used)]
-    return [max((free[d] for free in nodes), default=0) for d in range(len(cluster.dimensions))]
-
-
 def node_costs(cluster: Cluster) -> list[float]:
     """Return the cost of one node of each class; live nodes cost nothing extra, so they come first."""
-    return [_cost(cluster, index) for index in range(len(cluster.classes))]
+
+    def cost(pool: Pool) -> float:
+        return sum(_WORTH.get(name, _DEVICE_WORTH) * amount for name, amount in pool.usable.items())
+
+    return [0.0 if node.is_live else cost(cluster.pools[node.pool]) for node in cluster.classes]
 
 
-def _cost(cluster: Cluster, node: int) -> float:
-    node_class = cluster.classes[node]
-    if node_class.is_live:
-        return 0.0
-    offered = cluster.pools[node_class.pool].usable
-    return sum(_WORTH.get(name, _DEVICE_WORTH) * amount for name, amount in offered.items())
-
-
-def _room(free: Vector, need: Vector) -> int:
-    room = -1
-    for have, wanted in zip(free, need, strict=True):
-        if wanted:
-            count = have // wanted
-            if count == 0:
-                return 0
-            if room < 0 or count < room:
-                room = count
-    return max(room, 0)
+def room_for(free: Vector, need: Vector) -> int:
+    """Return the number of pods of `need` that fit in `free`."""
+    return min((have // wanted for have, wanted in zip(free, need, strict=True) if wanted), default=0)
 
 
 def _fill_open(state: _State, demand: int, left: int) -> int:
@@ -130,7 +115,7 @@ def _fill_open(state: _State, demand: int, left: int) -> int:
         for (free, contents), count in state.open_nodes.get(node, {}).items():
             if anti_affine and any(other in anti_affine for other, _ in contents):
                 continue
-            room = _room(free, need)
+            room = room_for(free, need)
             if room:
                 room = 1 if demand in anti_affine else room
                 fitting.append((_slack(free, need, room), node, free, contents, room, count))
@@ -157,7 +142,7 @@ def _open_new(state: _State, demand: int, left: int) -> int:
     cluster, rooms = state.cluster, state.cluster.fits[demand]
     choices = [node for node in rooms if state.unopened[node]]
     while left and choices:
-        best = min(choices, key=lambda node: _rest_cost(state, node, left, rooms[node]))
+        best = _cheapest(cluster, state.costs, choices, demand, left)
         room = rooms[best]
         key = (cluster.classes[best].free, ())
         full = min(state.unopened[best], left // room)
@@ -172,10 +157,14 @@ def _open_new(state: _State, demand: int, left: int) -> int:
     return left
 
 
-def _rest_cost(state: _State, node: int, left: int, room: int) -> tuple[float, str, int]:
-    """Return the cost of placing the rest on nodes of this class, as if there were enough of them."""
-    pool = state.cluster.pools[state.cluster.classes[node].pool].name
-    return (state.costs[node] * -(-left // room), pool, node)
+def _cheapest(cluster: Cluster, costs: Sequence[float], choices: Sequence[int], demand: int, left: int) -> int:
+    """Return the class on which placing the rest costs least, as if there were enough of its nodes."""
+
+    def cost(node: int) -> tuple[float, str, int]:
+        pool = cluster.pools[cluster.classes[node].pool].name
+        return costs[node] * -(-left // cluster.fits[demand][node]), pool, node
+
+    return min(choices, key=cost)
 
 
 def _open(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
@@ -231,9 +220,7 @@ def pack_patterns(cluster: Cluster, order: Sequence[int]) -> Packing:
             choices = [node for node in cluster.fits[lead] if unopened[node]]
             if not choices:
                 break
-            node = min(
-                choices, key=lambda n: (costs[n] * -(-left[lead] // cluster.fits[lead][n]), _name(cluster, n), n)
-            )
+            node = _cheapest(cluster, costs, choices, lead, left[lead])
             mixture, free = _mixture(cluster, node, lead, left)
             number = min(unopened[node], *(left[demand] // pods for demand, pods in mixture.items()))
             unopened[node] -= number
@@ -244,13 +231,11 @@ def pack_patterns(cluster: Cluster, order: Sequence[int]) -> Packing:
     return packing
 
 
-def _name(cluster: Cluster, node: int) -> str:
-    return cluster.pools[cluster.classes[node].pool].name
-
-
 def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tuple[dict[int, int], Vector]:
     whole = cluster.classes[node].free
-    weights = _weights(cluster, whole, left)
+    # The scarcity of each resource: the rest to place, in nodes of this size, per unit squared.
+    asked = [sum(need[d] * n for need, n in zip(cluster.needs, left, strict=True)) for d in range(len(whole))]
+    weights = [ask / have**3 if have else 0.0 for ask, have in zip(asked, whole, strict=True)]
     mixture = {lead: 1}
     free = tuple(have - need for have, need in zip(whole, cluster.needs[lead], strict=True))
     open_to = [d for d in range(len(left)) if left[d] and node in cluster.fits[d]]
@@ -268,12 +253,6 @@ def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tup
         best = max(open_to, key=lambda d: (sum(a * n for a, n in zip(along, cluster.needs[d], strict=True)), -d))
         mixture[best] = mixture.get(best, 0) + 1
         free = tuple(have - need for have, need in zip(free, cluster.needs[best], strict=True))
-
-
-def _weights(cluster: Cluster, whole: Vector, left: Sequence[int]) -> list[float]:
-    """Return the scarcity of each resource: the rest to place, in nodes of this size, per unit squared."""
-    asked = [sum(need[d] * n for need, n in zip(cluster.needs, left, strict=True)) for d in range(len(whole))]
-    return [ask / have**3 if have else 0.0 for ask, have in zip(asked, whole, strict=True)]
 
 
 _Node = tuple[int, Vector, Contents]  # class, free resources, contents
@@ -351,8 +330,5 @@ def _moves(run: _Search, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tupl
 
 
 def _as_packing(nodes: tuple[_Node, ...]) -> Packing:
-    counted: dict[_Node, int] = {}
-    for node in nodes:
-        if node[2]:
-            counted[node] = counted.get(node, 0) + 1
+    counted = Counter(node for node in nodes if node[2])
     return Packing([Filled(where, held, free, n) for (where, free, held), n in sorted(counted.items())])

@@ -46,16 +46,12 @@ def labels_match(
 
 def tolerates(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     """Return True if one of `tolerations` tolerates `taint`. Exists without a key tolerates all."""
-    for toleration in tolerations:
-        if toleration.effect is not None and toleration.effect != taint.effect:
-            continue
-        if toleration.key and toleration.key != taint.key:
-            continue
-        if toleration.operator == "Exists":
-            return True
-        if toleration.key and (toleration.value or "") == taint.value:
-            return True
-    return False
+    return any(
+        toleration.effect in (None, taint.effect)
+        and toleration.key in (None, "", taint.key)
+        and (toleration.operator == "Exists" or (toleration.key and (toleration.value or "") == taint.value))
+        for toleration in tolerations
+    )
 
 
 def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> Taint | None:
@@ -71,9 +67,6 @@ def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bo
         for port in wanted
         for other in held
     )
-
-
-_ANY = "0.0.0.0"  # noqa: S104 - what a manifest may say for all addresses
 
 
 # Fields of an affinity term that restrict it to namespaces, or to some of its own pods.
@@ -112,7 +105,7 @@ def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
     inits = [(_container(item), _is_sidecar(item)) for item in spec.blocks("initContainers")]
     if not with_steps:
         inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
-    overhead = _amounts(spec.block("overhead")) if spec.has("overhead") else {}
+    overhead = amounts_in(spec.block("overhead")) if spec.has("overhead") else {}
     total = _effective_requests(containers, inits, overhead)
     for name, amount in _container(spec).items():
         total[name] = amount + overhead.get(name, 0)
@@ -138,8 +131,8 @@ def pod_ports(spec: Fields) -> frozenset[HostPort]:
         for port in container.blocks("ports"):
             number = port.number("hostPort") or (port.number("containerPort") if on_host else None)
             if number:
-                address = port.text("hostIP")
-                ports.add(HostPort(port.text("protocol") or "TCP", number, "" if address == _ANY else address))
+                address = port.text("hostIP").removeprefix("0.0.0.0")  # noqa: S104 - all addresses
+                ports.add(HostPort(port.text("protocol") or "TCP", number, address))
     return frozenset(ports)
 
 
@@ -187,11 +180,7 @@ def read_anti_affinity(spec: Fields) -> tuple[AntiAffinity, ...]:
 
 def _label_selector(selector: Fields) -> tuple[Requirement, ...]:
     exact = [Requirement(key, "In", (value,)) for key, value in sorted(selector.mapping("matchLabels").items())]
-    rest = [
-        Requirement(item.text("key"), item.text("operator"), tuple(item.texts("values")))
-        for item in selector.blocks("matchExpressions")
-    ]
-    return (*exact, *rest)
+    return (*exact, *_term(selector))
 
 
 def _term(term: Fields) -> Term:
@@ -211,10 +200,11 @@ def _container(container: Fields) -> Amounts:
     if not container.has("resources"):
         return {}
     resources = container.block("resources")
-    return _amounts(resources.block("limits")) | _amounts(resources.block("requests"))
+    return amounts_in(resources.block("limits")) | amounts_in(resources.block("requests"))
 
 
-def _amounts(fields: Fields) -> Amounts:
+def amounts_in(fields: Fields) -> Amounts:
+    """Return the quantities of a map of resources, as the scheduler counts them."""
     amounts: Amounts = {}
     for name in fields.data:
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -54,7 +54,11 @@ def _closed_to(
             domains.setdefault(term.key, {}).setdefault(value, _why("anti-affinity of", pod, term, value))
     for term in shape.anti_affinity:
         for node in nodes:
-            found = (pod for pod in node.pods if _may_share_namespace(term, pod, shape) and _matches(term, pod))
+            found = (
+                pod
+                for pod in node.pods
+                if _may_share_namespace(term, pod, shape) and all(each.holds(pod.labels, "") for each in term.selector)
+            )
             for value in _values(node, term):
                 for pod in islice(found, 1):
                     domains.setdefault(term.key, {}).setdefault(value, _why("its anti-affinity to", pod, term, value))
@@ -69,10 +73,6 @@ def _values(node: Node, term: AntiAffinity) -> Iterator[str]:
 
 def _may_share_namespace(term: AntiAffinity, pod: PresentPod, shape: Shape) -> bool:
     return term.is_scoped or not shape.namespace or shape.namespace == pod.namespace
-
-
-def _matches(term: AntiAffinity, pod: PresentPod) -> bool:
-    return all(requirement.holds(pod.labels, "") for requirement in term.selector)
 
 
 def _may_select(term: AntiAffinity, shape: Shape) -> bool:
@@ -137,6 +137,16 @@ class Cluster:
         """Return True if pods of `demand` may take room on one of these node classes."""
         return any(not found.keys().isdisjoint(nodes) for found in (self.fits[demand], self.maybe[demand]))
 
+    def nodes_in(self, classes: Iterable[int]) -> int:
+        """Return the number of nodes in these classes."""
+        return sum(self.classes[node].count for node in classes)
+
+    def restricted(self, is_kept: Callable[[Demand, int], bool]) -> Cluster:
+        """Return the cluster with only those fits of a demand on a node class that are kept."""
+        pairs = zip(self.demands, self.fits, strict=True)
+        fits = tuple({node: room for node, room in rooms.items() if is_kept(each, node)} for each, rooms in pairs)
+        return replace(self, fits=fits)
+
 
 def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     """Return node classes, request vectors, and the demands that fit each class."""
@@ -174,23 +184,29 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     )
     splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
     shy = [demand for demand in demands if demand.shape.shuns]
-    unproven = tuple(
-        (*demand.shape.unproven, *_shunned(demand, shy), *_admitted(demand.shape, rooms, classes))
-        for demand, rooms in zip(demands, fits, strict=True)
-    )
+    unproven = []
+    for demand, rooms in zip(demands, fits, strict=True):
+        shunned = (each.name for each in shy if each is not demand and _selects(each.shape.shuns, demand))
+        admitted = _admitted(demand.shape, rooms, classes)
+        unproven.append((*demand.shape.unproven, *(f"anti-affinity of {name}" for name in shunned), *admitted))
     return Cluster(
-        tuple(pools), dimensions, classes, tuple(demands), needs, allowed, fits, maybe, anti_affine, unproven, splits
+        pools=tuple(pools),
+        dimensions=dimensions,
+        classes=classes,
+        demands=tuple(demands),
+        needs=needs,
+        allowed=allowed,
+        fits=fits,
+        maybe=maybe,
+        anti_affine=anti_affine,
+        unproven=tuple(unproven),
+        splits_zones=splits,
     )
 
 
 def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
     """Return the labels that some demand uses; an empty key stands for the node's name."""
-    keys: set[str] = set()
-    for demand in demands:
-        keys |= {key for key, _ in demand.shape.selector}
-        for term in demand.shape.affinity or ():
-            keys |= {"" if requirement.is_field else requirement.key for requirement in term}
-    return tuple(sorted(keys))
+    return tuple(sorted({key for demand in demands for key in demand.shape.node_keys}))
 
 
 def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
@@ -220,9 +236,7 @@ def _classes(
             closed_to = tuple(number for number, domains in enumerate(closed) if any(_closed(node_class, domains)))
             key = (free, values, node.taints, node.ports, node.name if "" in keys else "", closed_to)
             alike.setdefault(key, []).append(node_class)
-        for nodes in alike.values():
-            first = nodes[0]
-            yield NodeClass(index, first.free, len(nodes), first.labels, first.taints, first.ports, first.name, True)
+        yield from (replace(nodes[0], count=len(nodes)) for nodes in alike.values())
         yield from _new_nodes(index, pool, dimensions, keys)
 
 
@@ -253,13 +267,6 @@ def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) 
         yield from (f"a toleration of {taint.key}, which not every cluster adds," for taint in islice(taints, 1))
 
 
-def _shunned(demand: Demand, shy: Iterable[Demand]) -> Iterator[str]:
-    """Yield the demands among `shy` that may keep a pod of `demand` off nodes other than their own."""
-    for other in shy:
-        if other is not demand and _selects(other.shape.shuns, demand):
-            yield f"anti-affinity of {other.name}"
-
-
 def _allowed(
     shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]]
 ) -> tuple[frozenset[int], dict[int, str]]:
@@ -278,13 +285,10 @@ def _allowed(
             continue
         allowed += members
         if open_keys and not labels_match(selector, shape.affinity, node.labels, node.name, ruled_out=open_keys):
-            uncertain |= dict.fromkeys(members, _first_asked(shape, open_keys))
+            required = (requirement.key for term in shape.affinity or () for requirement in term)
+            asked = next(key for key in (*selector, *required) if key in open_keys)
+            uncertain |= dict.fromkeys(members, asked)
     return frozenset(allowed), uncertain
-
-
-def _first_asked(shape: Shape, keys: Collection[str]) -> str:
-    required = (requirement.key for term in shape.affinity or () for requirement in term)
-    return next(key for key in (*dict(shape.selector), *required) if key in keys)
 
 
 def _uncertainties(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
@@ -314,12 +318,9 @@ def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
     anti_affine: list[set[int]] = [set() for _ in demands]
     for index in with_terms:
         for other in range(len(demands)):
-            a, b = demands[index].shape, demands[other].shape
-            if (
-                ports_conflict(a.ports, b.ports)
-                or _selects(a.repels, demands[other])
-                or _selects(b.repels, demands[index])
-            ):
+            one, two = demands[index], demands[other]
+            repelled = _selects(one.shape.repels, two) or _selects(two.shape.repels, one)
+            if repelled or ports_conflict(one.shape.ports, two.shape.ports):
                 anti_affine[index].add(other)
                 anti_affine[other].add(index)
     return tuple(frozenset(group) for group in anti_affine)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import gcd
 from typing import Literal
 
@@ -31,18 +32,17 @@ def is_proven(cluster: Cluster, demand: int) -> bool:
     closed; over several dimensions the numbers add up. If no other demand can use these nodes, the count is exact.
     """
     rooms = cluster.fits[demand]
-    total_nodes = sum(cluster.classes[node].count for node in rooms)
+    total_nodes = cluster.nodes_in(rooms)
     if not total_nodes:
         return False
-    rivals = [
-        other
-        for other in range(len(cluster.demands))
-        if other != demand and cluster.demands[other].count and cluster.may_use(other, rooms)
-    ]
+    pods = {
+        number: other.count
+        for number, other in enumerate(cluster.demands)
+        if number != demand and other.count and cluster.may_use(number, rooms)
+    }
     count = cluster.demands[demand].count
-    if not rivals:
+    if not pods:
         return sum(cluster.classes[node].count * room for node, room in rooms.items()) >= count
-    pods = {other: cluster.demands[other].count for other in rivals}
     if count > 1:
         pods[demand] = count - 1
     if sum(pods.values()) < total_nodes:
@@ -62,11 +62,10 @@ def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int,
         return 0
     total = sum(sizes[other] * number for other, number in pods.items())
     closed = 0
-    prices: dict[int, int] = {}
+    prices = Counter[int]()
     for node in rooms:
         node_class = cluster.classes[node]
-        price = -(-(node_class.free[dimension] - need + 1) // common) * common
-        prices[price] = prices.get(price, 0) + node_class.count
+        prices[-(-(node_class.free[dimension] - need + 1) // common) * common] += node_class.count
     for price, count in sorted(prices.items()):
         number = min(count, total // price)
         closed += number
@@ -122,8 +121,7 @@ def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: 
         for other in sorted(cluster.anti_affine[demand] & set(demands)):
             if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
                 clique.append(other)
-        clique = sorted(set(clique))
-        if sum(cluster.demands[i].count for i in clique) > sum(cluster.classes[node].count for node in nodes):
+        if sum(cluster.demands[i].count for i in set(clique)) > cluster.nodes_in(nodes):
             return True
     return False
 
@@ -181,13 +179,11 @@ def _verdicts(groups: Iterable[Group]) -> dict[tuple[int, str], Verdict]:
 
 def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
     weight = "UNKNOWN" if verdict == "UNKNOWN" else "PACKABLE"
-    uncertainties = [(pool, uncertainty) for pool, uncertainty in _uncertainties(cluster, group.demand)]
+    uncertainties = list(_uncertainties(cluster, group.demand))
     pool, uncertainty = next((pair for pair in uncertainties if pair[1].weight == weight), uncertainties[0])
     others = sum(other.weight != "PROVEN" for _, other in uncertainties) - 1
     more = f", and {others} more" if others > 0 else ""
-    hint = (
-        "give what GKE itself says of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"
-    )
+    hint = "give what GKE says of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"
     return replace(group, verdict=verdict, why=f"as far as {pool} is known: {uncertainty.text}{more}", next=hint)
 
 
@@ -195,17 +191,13 @@ def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncerta
     numbers = sorted({cluster.classes[node].pool for node in cluster.fits[demand]})
     for number in numbers or range(len(cluster.pools)):
         pool = cluster.pools[number]
-        yield from (
-            (pool.name, uncertainty) for uncertainty in pool.uncertainties if _concerns(cluster, pool, uncertainty)
-        )
+        yield from ((pool.name, each) for each in pool.uncertainties if _concerns(cluster, pool, each))
 
 
 def _concerns(cluster: Cluster, pool: Pool, uncertainty: Uncertainty) -> bool:
     if not uncertainty.label:
         return True
-    shapes = [demand.shape for demand in cluster.demands]
-    asked = {key for shape in shapes for key, _ in shape.selector}
-    asked |= {requirement.key for shape in shapes for term in shape.affinity or () for requirement in term}
+    asked = {key for demand in cluster.demands for key in demand.shape.node_keys}
     return uncertainty.label in asked if uncertainty.label != "*" else not asked <= pool.labels.keys()
 
 
@@ -214,18 +206,9 @@ def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
     doubtful = {
         number
         for number, pool in enumerate(cluster.pools)
-        if any(
-            uncertainty.weight in weights and _concerns(cluster, pool, uncertainty)
-            for uncertainty in pool.uncertainties
-        )
+        if any(each.weight in weights and _concerns(cluster, pool, each) for each in pool.uncertainties)
     }
-    if not doubtful:
-        return cluster
-    fits = tuple(
-        {node: room for node, room in rooms.items() if cluster.classes[node].pool not in doubtful}
-        for rooms in cluster.fits
-    )
-    return replace(cluster, fits=fits)
+    return cluster.restricted(lambda _, node: cluster.classes[node].pool not in doubtful) if doubtful else cluster
 
 
 _KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}
@@ -273,37 +256,29 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
 
 
 def _open_labels(shape: Shape, pool: Pool) -> list[str]:
-    required = {requirement.key for term in shape.affinity or () for requirement in term if not requirement.is_field}
-    return sorted(key for key in required | {key for key, _ in shape.selector} if pool.leaves_open(key))
+    return sorted(key for key in shape.node_keys if key and pool.leaves_open(key))
 
 
 def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
     """Return the smallest reason why no node can hold a pod of `demand`, with counts of pools, and a fix."""
     why, fix = _smallest_reason(cluster, demand, catalog)
-    return why + _counts(cluster.demands[demand].shape, cluster.pools), fix
-
-
-def _counts(shape: Shape, pools: Sequence[Pool]) -> str:
+    pools, shape = cluster.pools, cluster.demands[demand].shape
     kinds = Counter(kind for pool in pools for kind, _ in obstacles(shape, pool)[:1])
     counted = ", ".join(f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds[kind])
-    return f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""
+    return why + (f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""), fix
 
 
 def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
     shape = cluster.demands[demand].shape
-    open_pools = {cluster.classes[node].pool for node in cluster.allowed[demand]}
-    for number in sorted(open_pools):
-        fault = slice_fault(cluster.demands[demand], cluster.pools[number])
+    numbers = sorted({cluster.classes[node].pool for node in cluster.allowed[demand]})
+    open_pools = [cluster.pools[number] for number in numbers]
+    faults = [slice_fault(cluster.demands[demand], pool) for pool in open_pools]
+    for pool in open_pools:
+        faults.append(sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0)))
+    for fault in faults:
         if fault[0]:
             return fault
-    for number in sorted(open_pools):
-        pool = cluster.pools[number]
-        fault = sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0))
-        if fault[0]:
-            return fault
-    if open_pools:
-        return _too_large(shape, [cluster.pools[number] for number in sorted(open_pools)], catalog)
-    return _kept_out(shape, cluster.pools)
+    return _too_large(shape, open_pools, catalog) if open_pools else _kept_out(shape, cluster.pools)
 
 
 def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, str]:
@@ -316,12 +291,8 @@ def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, 
 
     best = min(pools, key=excess)
     usable = best.usable
-    parts, fixes = [], []
-    for name, amount in shape.requests:
-        if amount > usable.get(name, 0):
-            parts.append((name, amount))
-            if usable.get(name):
-                fixes.append(_floor_text(name, usable[name]))
+    parts = [(name, amount) for name, amount in shape.requests if amount > usable.get(name, 0)]
+    fixes = [_floor_text(name, usable[name]) for name, _ in parts if usable.get(name)]
     machine = best.machine_type or best.name
     if not parts:
         return f"{best.name} may have no node at all", f"raise max_nodes of {best.name}"
@@ -348,11 +319,9 @@ def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
         (m for m in catalog.machines.values() if m.name.rsplit("-", 1)[0] == series and m.vcpu > now.vcpu),
         key=lambda m: (m.vcpu, m.memory_mib),
     )
-    for machine in larger:
-        offered = _offer(machine, pool)
-        if all(offered.get(name, 0) >= amount for name, amount in shape.requests):
-            return [f"use {machine.name} (not in this cluster)"]
-    return []
+    offers = ((machine, _offer(machine, pool)) for machine in larger)
+    fitting = (each for each, has in offers if all(has.get(name, 0) >= amount for name, amount in shape.requests))
+    return [f"use {machine.name} (not in this cluster)" for machine in islice(fitting, 1)]
 
 
 def _offer(machine: Machine, like: Pool) -> Amounts:
@@ -395,7 +364,7 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     count = cluster.demands[demand].count
     rooms = cluster.fits[demand]
     if demand in cluster.anti_affine[demand]:
-        nodes = sum(cluster.classes[node].count for node in rooms)
+        nodes = cluster.nodes_in(rooms)
         return f"{count} pods of which two never share a node, and {nodes} nodes", "fewer replicas, or more nodes"
     best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))
     pool = cluster.pools[cluster.classes[best].pool]

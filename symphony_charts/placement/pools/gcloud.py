@@ -74,6 +74,8 @@ def _settings(
     pages = system.block("linuxNodeConfig").block("hugepageConfig")
     reserved = system.block("kubeletConfig").block("reservedResourcesConfig")
     preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in storage.blocks("secondaryBootDisks"))
+    provisioning: Provisioning = "flex-start" if priority.block("flexStart").flag("enabled") else "standard"
+    provisioning = "spot" if priority.flag("spot") else provisioning
     specific = [entry.text("name") for entry in priority.block("reservations").blocks("specific")]
     return NodePoolConfig(
         name=f"{name}-{index}",
@@ -97,7 +99,7 @@ def _settings(
         gpu_type=priority.block("gpu").text("type"),
         gpu_count=priority.block("gpu").number("count") or 0,
         gpu_driver=priority.block("gpu").text("driverVersion"),
-        provisioning=_provisioning(priority),
+        provisioning=provisioning,
         zones=tuple(priority.block("location").texts("zones") or defaults.block("location").texts("zones")),
         max_nodes=UNBOUNDED,
         max_pods=priority.number("maxPodsPerNode", minimum=1) or 110,
@@ -140,26 +142,15 @@ def _machine(priority: Fields, catalog: Catalog) -> Machine | None:
     return min(fits, key=lambda machine: (machine.vcpu, machine.memory_mib, machine.name))
 
 
-def _provisioning(priority: Fields) -> Provisioning:
-    if priority.flag("spot"):
-        return "spot"
-    return "flex-start" if priority.block("flexStart").flag("enabled") else "standard"
-
-
-_ALONE = ClusterSettings()
-
-
 def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     """Return the pools of one `gcloud container clusters describe`."""
-    policy = cluster.block("networkPolicy").flag("enabled")
     dataplane_v2 = cluster.block("networkConfig").text("datapathProvider") == "ADVANCED_DATAPATH"
-    confidential = cluster.block("confidentialNodes").flag("enabled")
     addons = cluster.block("addonsConfig")
     defaults = cluster.block("nodePoolDefaults").block("nodeConfigDefaults")
     settings = ClusterSettings(
         zones=tuple(cluster.texts("locations")),
-        calico=policy and not dataplane_v2,
-        confidential=confidential,
+        calico=cluster.block("networkPolicy").flag("enabled") and not dataplane_v2,
+        confidential=cluster.block("confidentialNodes").flag("enabled"),
         gcs_fuse=addons.block("gcsFuseCsiDriverConfig").flag("enabled"),
         uncertainties=(*unknown_keys(defaults, NODE_DEFAULTS), *addon_uncertainties(addons, in_camel_case)),
     )
@@ -172,8 +163,9 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     return Pools(pools=tuple(pool for pool in read if pool is not None), autoscaled=tuple(autoscaled))
 
 
-def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings = _ALONE) -> Pool | None:
+def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | None = None) -> Pool | None:
     """Return the pool of a NodePool of GKE's API; None if it lacks a name or a known machine type."""
+    cluster = cluster or ClusterSettings()
     config = pool.block("config")
     name = pool.text("name", required=True)
     zones = tuple(pool.texts("locations")) or cluster.zones
@@ -181,7 +173,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings = _A
     settings = read_node_config(pool, name, cluster, in_camel_case, ("taints",))
     uncertainties = list(unknown_keys(pool, POOL))
     status = pool.text("status")
-    if status not in _STATES:
+    if status not in ("", "RUNNING", "PROVISIONING", "RECONCILING"):
         uncertainties.append(uncertainty(pool, f"its status is {status}", "UNKNOWN"))
     uncertainties += settings.uncertainties
     if not zones and not pool.block("autoscaling").number("totalMaxNodeCount"):
@@ -198,9 +190,6 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings = _A
         uncertainties=tuple(uncertainties),
     )
     return make_pool(settings, catalog, Fields({}, config.at("machineType"), pool.faults)) if name else None
-
-
-_STATES = frozenset({"", "RUNNING", "PROVISIONING", "RECONCILING"})
 
 
 def _counts(pool: Fields, zones: int) -> tuple[int, int]:
@@ -257,9 +246,10 @@ def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Ma
     for item in items:
         name = item.text("name", required=True)
         cpus, memory = item.number("guestCpus", minimum=1), item.number("memoryMb", minimum=1)
-        if name in seen or cpus is None or memory is None:
-            if cpus is None or memory is None:
-                item.fault("guestCpus and memoryMb are needed")
+        if cpus is None or memory is None:
+            item.fault("guestCpus and memoryMb are needed")
+            continue
+        if name in seen:
             continue
         seen.add(name)
         gpu = next(item.blocks("accelerators"), Fields({}, item.at("accelerators"), item.faults))

@@ -22,12 +22,8 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     machine = catalog.get(config.machine_type)
     if machine is None:
         near = catalog.nearest(config.machine_type)
-        hint = f'did you mean "{near}"? ' if near else ""
-        machine_field.fault(
-            f'unknown machine type "{config.machine_type}"',
-            "",
-            f"{hint}`symph catalog refresh FILE` adds what gcloud lists",
-        )
+        hint = f'did you mean "{near}"? ' * bool(near) + "`symph catalog refresh FILE` adds what gcloud lists"
+        machine_field.fault(f'unknown machine type "{config.machine_type}"', "", hint)
         return None
     gpu_type, gpus = config.gpu_type or machine.gpu, config.gpu_count or machine.gpus
     for what, hint in _device_faults(machine, config.gpu_type, config.gpu_count, config.gpu_partition):
@@ -36,9 +32,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     node = _node_spec(config, machine)
     offer = allocatable(node) | _devices(config, machine, gpus) | config.hugepages
     offer["memory"] = max(0, offer["memory"] - sum(config.hugepages.values()))
-    accuracy = config.accuracy
-    if accuracy == "model" and node.reserved_cpu is not None:
-        accuracy = "effective"
+    is_effective = config.accuracy == "model" and node.reserved_cpu is not None
     return Pool(
         name=config.name,
         source=config.source,
@@ -47,7 +41,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         memory_mib=machine.memory_mib,
         arch=machine.arch,
         allocatable=offer,
-        accuracy=accuracy,
+        accuracy="effective" if is_effective else config.accuracy,
         system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=config.calico, gcs_fuse=config.gcs_fuse),
         labels=_labels(config, machine, gpu_type, gpus, tpu),
         taints=_taints(config, machine, gpus),
@@ -118,11 +112,6 @@ def _node_spec(config: NodePoolConfig, machine: Machine) -> NodeSpec:
     )
 
 
-def _distribution(config: NodePoolConfig) -> str:
-    image = config.image.lower()
-    return next((name for name in ("ubuntu", "windows") if image.startswith(name)), "cos")
-
-
 def _devices(config: NodePoolConfig, machine: Machine, gpus: int) -> Amounts:
     """Return GPUs after partition and sharing, and TPU chips; with Dynamic Resource Allocation nodes list no GPUs."""
     devices: Amounts = {}
@@ -150,7 +139,7 @@ def _labels(config: NodePoolConfig, machine: Machine, gpu_type: str, gpus: int, 
     labels = {
         GKE_POOL_LABEL: config.name,
         f"{prefix}machine-family": machine.family,
-        f"{prefix}gke-os-distribution": _distribution(config),
+        f"{prefix}gke-os-distribution": "windows" if _is_windows(config) else _node_spec(config, machine).distribution,
         f"{prefix}gke-max-pods-per-node": str(config.max_pods),
         f"{prefix}gke-provisioning": config.provisioning,
         "node.kubernetes.io/instance-type": machine.name,
@@ -159,11 +148,11 @@ def _labels(config: NodePoolConfig, machine: Machine, gpu_type: str, gpus: int, 
     }
     if config.provisioning != "standard":
         labels[f"{prefix}gke-{config.provisioning}"] = "true"
-    if len(config.zones) == 1 and config.zones[0].count("-") >= 2:
-        labels["topology.kubernetes.io/zone"] = config.zones[0]
     if config.zones:
-        zone = config.zones[0]
-        labels["topology.kubernetes.io/region"] = zone.rsplit("-", 1)[0] if zone.count("-") >= 2 else zone
+        zone, is_zone = config.zones[0], config.zones[0].count("-") >= 2
+        labels["topology.kubernetes.io/region"] = zone.rsplit("-", 1)[0] if is_zone else zone
+        if is_zone and len(config.zones) == 1:
+            labels["topology.kubernetes.io/zone"] = zone
     if gpus:
         labels |= {f"{prefix}gke-accelerator": gpu_type, f"{prefix}gke-gpu": "true"}
     if config.gpu_partition:

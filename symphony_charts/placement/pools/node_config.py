@@ -59,6 +59,7 @@ def _unknown_key(item: Fields, key: str, weight: Weight) -> Uncertainty:
     return Uncertainty(text=text, weight=weight)
 
 
+_ENABLED = keys("enabled")
 _SSDS = keys("local_ssd_count data_cache_count")
 _LINUX_NAMES = "sysctls cgroup_mode transparent_hugepage_enabled transparent_hugepage_defrag node_kernel_module_loading"
 _HUGE_PAGES = keys("hugepage_size_2m hugepage_size_1g")
@@ -71,8 +72,11 @@ _KUBELET = keys(
         "effective_cpu_reserved_millicore cpu_reserved_millicore effective_memory_reserved_mib memory_reserved_mib"
     ),
 )
-_SHARING = keys("gpu_sharing_strategy max_shared_clients_per_gpu")
-_DRIVER = keys("gpu_driver_version")
+_ACCELERATOR = keys(
+    "type count accelerator_type accelerator_count gpu_partition_size",
+    gpu_sharing_config=keys("gpu_sharing_strategy max_shared_clients_per_gpu"),
+    gpu_driver_installation_config=keys("gpu_driver_version"),
+)
 _TAINT = keys("key value effect time_added")
 NODE_CONFIG = keys(
     "machine_type image_type disk_size_gb labels spot preemptible flex_start local_ssd_count logging_variant"
@@ -88,15 +92,9 @@ NODE_CONFIG = keys(
     ephemeral_storage_config=_SSDS,
     local_nvme_ssd_block_config=keys("local_ssd_count"),
     boot_disk=keys("size_gb disk_type provisioned_iops provisioned_throughput"),
-    guest_accelerator=keys(
-        "type count gpu_partition_size", gpu_sharing_config=_SHARING, gpu_driver_installation_config=_DRIVER
-    ),
-    accelerators=keys(
-        "accelerator_type accelerator_count gpu_partition_size",
-        gpu_sharing_config=_SHARING,
-        gpu_driver_installation_config=_DRIVER,
-    ),
-    gcfs_config=keys("enabled"),
+    guest_accelerator=_ACCELERATOR,
+    accelerators=_ACCELERATOR,
+    gcfs_config=_ENABLED,
     confidential_nodes=keys("enabled confidential_instance_type"),
     advanced_machine_features=keys("threads_per_core enable_nested_virtualization performance_monitoring_unit"),
     reservation_affinity=keys("consume_reservation_type values key"),
@@ -111,7 +109,7 @@ NODE_CONFIG = keys(
 )
 NODE_DEFAULTS = keys(
     "logging_variant containerd_config insecure_kubelet_readonly_port_enabled node_kubelet_config",
-    gcfs_config=keys("enabled"),
+    gcfs_config=_ENABLED,
     logging_config=keys(variant_config=keys("variant")),
 )
 POOL = keys(
@@ -130,7 +128,7 @@ POOL = keys(
     ),
     max_pods_constraint=keys("max_pods_per_node"),
     placement_policy=keys("type policy_name tpu_topology"),
-    queued_provisioning=keys("enabled"),
+    queued_provisioning=_ENABLED,
 )
 
 _CLASS_NODE_SYSTEM = keys(linux_node_config=keys(_LINUX_NAMES, hugepage_config=_HUGE_PAGES), kubelet_config=_KUBELET)
@@ -146,7 +144,7 @@ COMPUTE_CLASS = keys(
             "image_type node_labels node_version service_account resource_manager_tags workload_type ip_type"
             " logging_config gvnic workload_metadata_config",
             taints=_TAINT,
-            image_streaming=keys("enabled"),
+            image_streaming=_ENABLED,
             confidential_nodes=keys("enabled confidential_instance_type"),
         ),
         priority_defaults=keys(weight="PACKABLE", location=_LOCATION, node_system_config=_CLASS_NODE_SYSTEM),
@@ -316,6 +314,9 @@ def read_node_config(
     preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in config.blocks(key("secondary_boot_disks")))
     pages = config.block(key("linux_node_config")).block(key("hugepages_config"))
     reserved = config.block(key("kubelet_config")).block(key("reserved_resources_config"))
+    alone = "sole tenancy: its hosts hold no more nodes than were reserved"
+    is_sole = config.has(key("sole_tenant_config")) or config.has(key("node_group"))
+    sole = [uncertainty(config, alone, "UNKNOWN")] if is_sole else []
     is_reserved = affinity.text(key("consume_reservation_type")) == "SPECIFIC_RESERVATION"
     return NodePoolConfig(
         name=name,
@@ -349,15 +350,8 @@ def read_node_config(
         sandbox=config.block(key("sandbox_config")).text(key("sandbox_type"), "type").lower(),
         reserved_cpu=reserved.number(key("effective_cpu_reserved_millicore"), key("cpu_reserved_millicore")),
         reserved_memory_mib=reserved.number(key("effective_memory_reserved_mib"), key("memory_reserved_mib")),
-        uncertainties=(*_uncertainties(config, key), *cluster.uncertainties),
+        uncertainties=(*sole, *logging_uncertainty(config), *cluster.uncertainties),
     )
-
-
-def _uncertainties(config: Fields, key: Callable[[str], str]) -> Iterator[Uncertainty]:
-    for name in ("sole_tenant_config", "node_group"):
-        if config.has(key(name)):
-            yield uncertainty(config, "sole tenancy: its hosts hold no more nodes than were reserved", "UNKNOWN")
-    yield from logging_uncertainty(config)
 
 
 def logging_uncertainty(config: Fields) -> Iterator[Uncertainty]:
@@ -368,11 +362,8 @@ def logging_uncertainty(config: Fields) -> Iterator[Uncertainty]:
 
 
 def _provisioning(config: Fields, flex_start: str) -> Provisioning:
-    if config.flag("spot"):
-        return "spot"
-    if config.flag(flex_start):
-        return "flex-start"
-    return "preemptible" if config.flag("preemptible") else "standard"
+    kinds: dict[str, Provisioning] = {"spot": "spot", flex_start: "flex-start", "preemptible": "preemptible"}
+    return next((kind for key, kind in kinds.items() if config.flag(key)), "standard")
 
 
 def uncertainty(
@@ -385,17 +376,11 @@ def uncertainty(
 
 def huge_pages(config: Fields, small: str, large: str) -> Amounts:
     """Return the huge pages of a node in bytes, from the numbers of 2 MiB and of 1 GiB pages."""
-    amounts = {
-        "hugepages-2Mi": (config.number(small) or 0) * 2 * MIB,
-        "hugepages-1Gi": (config.number(large) or 0) * GIB,
-    }
-    return {name: amount for name, amount in amounts.items() if amount}
+    sizes = {"hugepages-2Mi": (small, 2 * MIB), "hugepages-1Gi": (large, GIB)}
+    return {name: number * size for name, (key, size) in sizes.items() if (number := config.number(key))}
 
 
 _EFFECTS = {
-    "no_schedule": "NoSchedule",
-    "prefer_no_schedule": "PreferNoSchedule",
-    "no_execute": "NoExecute",
     "noschedule": "NoSchedule",
     "prefernoschedule": "PreferNoSchedule",
     "noexecute": "NoExecute",
@@ -407,7 +392,7 @@ def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:
     taints: dict[Taint, None] = {}
     for item in (item for key in keys for item in pool.blocks(key)):
         effect = item.text("effect", required=True)
-        kubernetes_effect = _EFFECTS.get(effect.lower())
+        kubernetes_effect = _EFFECTS.get(_folded(effect))
         if effect and kubernetes_effect is None:
             item.fault(f'unknown taint effect "{effect}"', "effect", "NO_SCHEDULE, PREFER_NO_SCHEDULE or NO_EXECUTE")
         key = item.text("key", required=True)

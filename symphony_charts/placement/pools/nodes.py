@@ -6,7 +6,7 @@ node, and the DaemonSets give the system load of a new node.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,13 +16,14 @@ from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.allocatable import system_profile
 from symphony_charts.placement.catalog import Catalog, slice_hosts
 from symphony_charts.placement.fit.podspec import (
+    amounts_in,
     labels_match,
     pod_ports,
     pod_requests,
     read_anti_affinity,
     read_node_affinity,
     read_tolerations,
-    tolerates,
+    untolerated_taint,
 )
 from symphony_charts.placement.pools.node_config import NODE, read_taints, unknown_keys
 from symphony_charts.placement.pools.pool import (
@@ -67,20 +68,13 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
         pool = key, node.labels.get(key, "nodes")
         pools[pool].append(node)
         uncertainties[pool] += unknown_keys(item, NODE)
-        uncertainties[pool] += _nominations(node.name, load)
+        for pod in load[node.name].nominated[:1]:
+            text = f"node {node.name} keeps room for the pending pod {pod}, which may go elsewhere"
+            uncertainties[pool].append(Uncertainty(text=text, weight="PROVEN", may_grow=True))
     daemons = sorted_items["DaemonSet"]
     return [
-        replace(pool, uncertainties=(*uncertainties[key], *_missing_devices(pool)))
-        for key, nodes in pools.items()
-        for pool in [_make_pool(key, nodes, daemons, knows_load, faults, catalog)]
+        _make_pool(key, nodes, daemons, knows_load, faults, catalog, uncertainties[key]) for key, nodes in pools.items()
     ]
-
-
-def _missing_devices(pool: Pool) -> Iterable[Uncertainty]:
-    without = sum(not node.allocatable.get("nvidia.com/gpu") for node in pool.nodes)
-    if without and pool.gpu_type:
-        text = f"{without} of {len(pool.nodes)} nodes show no GPU yet; their driver may still be coming up"
-        yield Uncertainty(text=text, weight="PROVEN", may_grow=True)
 
 
 def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
@@ -89,12 +83,6 @@ def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
         is_over = status.text("phase") in _GONE or meta.has("deletionTimestamp")
         if item.text("kind") == "Pod" and not item.block("spec").has("nodeName") and not is_over:
             yield item
-
-
-def _nominations(node: str, loads: Mapping[str, _Load]) -> Iterator[Uncertainty]:
-    for name in loads[node].nominated[:1] if node in loads else ():
-        text = f"node {node} keeps room for the pending pod {name}, which may go elsewhere"
-        yield Uncertainty(text=text, weight="PROVEN", may_grow=True)
 
 
 @dataclass(slots=True)
@@ -110,8 +98,7 @@ class _Load:
 def _load(pods: Iterable[Fields]) -> dict[str, _Load]:
     loads: dict[str, _Load] = defaultdict(_Load)
     for pod in pods:
-        meta, spec = pod.block("metadata"), pod.block("spec")
-        status = pod.block("status")
+        meta, spec, status = pod.block("metadata"), pod.block("spec"), pod.block("status")
         node = spec.text("nodeName") or status.text("nominatedNodeName")
         if not node or status.text("phase") in _GONE:
             continue
@@ -138,12 +125,7 @@ def _read_node(item: Fields, loads: Mapping[str, _Load]) -> Node:
     offered = status.block("allocatable")
     if not offered.data:
         status.fault('"allocatable" is missing', "", "give the whole output of `kubectl get nodes -o json`")
-    allocatable: Amounts = {}
-    for resource in offered.data:
-        try:
-            allocatable[resource] = amount_of(resource, offered.text(resource))
-        except ValueError as error:
-            offered.fault(str(error), resource)
+    allocatable = amounts_in(offered)
     load = loads.get(name, _Load())
     ready = {condition.text("type"): condition.text("status") for condition in status.blocks("conditions")}
     return Node(
@@ -159,7 +141,13 @@ def _read_node(item: Fields, loads: Mapping[str, _Load]) -> Node:
 
 
 def _make_pool(
-    key: tuple[str, str], nodes: list[Node], daemons: list[Fields], knows_load: bool, faults: Faults, catalog: Catalog
+    key: tuple[str, str],
+    nodes: list[Node],
+    daemons: list[Fields],
+    knows_load: bool,
+    faults: Faults,
+    catalog: Catalog,
+    uncertainties: list[Uncertainty],
 ) -> Pool:
     label, name = key
     first = nodes[0]
@@ -173,7 +161,18 @@ def _make_pool(
     gpus, chips = allocatable.get("nvidia.com/gpu", 0), allocatable.get("google.com/tpu", 0)
     system = daemon_requests(daemons, labels, first.taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
     if not knows_load:
-        nodes = [_without(node, system) for node in nodes]
+        nodes = [_on(node, {}, system) for node in nodes]
+    gpu_type = labels.get("cloud.google.com/gke-accelerator", "")
+    without = sum(not node.allocatable.get("nvidia.com/gpu") for node in nodes)
+    if without and gpu_type:
+        text = f"{without} of {len(nodes)} nodes show no GPU yet; their driver may still be coming up"
+        uncertainties.append(Uncertainty(text=text, weight="PROVEN", may_grow=True))
+    note = "pods were not given: only system pods are taken off the nodes"
+    if not daemons and label != GKE_POOL_LABEL:
+        note = (
+            "pods were not given: what GKE's system pods request is taken off the nodes, though they are none of GKE's;"
+            " give `kubectl get nodes,pods -A -o json`, or --system"
+        )
     zones = sorted({node.labels.get("topology.kubernetes.io/zone", "") for node in nodes} - {""})
     return Pool(
         name=name,
@@ -186,12 +185,12 @@ def _make_pool(
         accuracy="live",
         system=system,
         labels={k: v for k, v in labels.items() if k not in _OF_ONE_NODE or len(zones) == 1},
-        taints=_common_taints(nodes),
+        taints=tuple(taint for taint in first.taints if all(taint in node.taints for node in nodes)),
         zones=tuple(zones),
         min_nodes=len(nodes),
         max_nodes=len(nodes),
         provisioning=_provisioning(labels),
-        gpu_type=labels.get("cloud.google.com/gke-accelerator", ""),
+        gpu_type=gpu_type,
         gpus=gpus,
         attached_gpus=gpus if machine and not machine.gpus else 0,
         tpu=_tpu(labels, chips),
@@ -200,27 +199,9 @@ def _make_pool(
         selector=(label, name) if label else None,
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
         is_load_known=knows_load,
-        notes=() if knows_load else (_note_without_pods(is_of_gke=bool(daemons) or label == GKE_POOL_LABEL),),
+        notes=() if knows_load else (note,),
+        uncertainties=tuple(uncertainties),
     )
-
-
-def _note_without_pods(*, is_of_gke: bool) -> str:
-    if is_of_gke:
-        return "pods were not given: only system pods are taken off the nodes"
-    return (
-        "pods were not given: what GKE's system pods request is taken off the nodes, though they are none of GKE's;"
-        " give `kubectl get nodes,pods -A -o json`, or --system"
-    )
-
-
-def _common_taints(nodes: list[Node]) -> tuple[Taint, ...]:
-    counts = Counter(taint for node in nodes for taint in node.taints)
-    return tuple(taint for taint, count in counts.items() if count == len(nodes))
-
-
-def _without(node: Node, system: Amounts) -> Node:
-    free = {resource: max(0, amount - system.get(resource, 0)) for resource, amount in node.free.items()}
-    return replace(node, free=free)
 
 
 def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
@@ -228,21 +209,16 @@ def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tu
     total: Amounts = {}
     for daemon in daemons:
         spec = daemon.block("spec").block("template").block("spec")
-        wanted = spec.mapping("nodeSelector")
-        tolerations = read_tolerations(spec)
-        fits = labels_match(wanted, read_node_affinity(spec), labels)
-        if fits and all(taint.effect == "PreferNoSchedule" or tolerates(tolerations, taint) for taint in taints):
+        fits = labels_match(spec.mapping("nodeSelector"), read_node_affinity(spec), labels)
+        if fits and untolerated_taint(read_tolerations(spec), taints) is None:
             for name, amount in pod_requests(spec).items():
                 total[name] = total.get(name, 0) + amount
     return total
 
 
 def _provisioning(labels: Mapping[str, str]) -> Provisioning:
-    if labels.get("cloud.google.com/gke-spot") == "true":
-        return "spot"
-    if labels.get("cloud.google.com/gke-flex-start") == "true":
-        return "flex-start"
-    return "preemptible" if labels.get("cloud.google.com/gke-preemptible") == "true" else "standard"
+    kinds: tuple[Provisioning, ...] = ("spot", "flex-start", "preemptible")
+    return next((kind for kind in kinds if labels.get(f"cloud.google.com/gke-{kind}") == "true"), "standard")
 
 
 def _tpu(labels: Mapping[str, str], chips: int) -> Tpu | None:
@@ -292,23 +268,19 @@ def with_system_objects(pools: Pools, data: object, name: str) -> Pools:
     deployments = [item.data for item in items if item.text("kind") in ("Deployment", "StatefulSet")]
     if not daemons and not deployments:
         raise SpecError.one("no DaemonSets and no Deployments in this file", at=name, next=_NEXT)
-    changed = [
-        _with(pool, daemon_requests(daemons, pool.labels, pool.taints)) if daemons else pool for pool in pools.pools
-    ]
+    changed = pools.pools
+    if daemons:
+        changed = tuple(_with(pool, daemon_requests(daemons, pool.labels, pool.taints)) for pool in pools.pools)
     faults.check()
-    return replace(pools, pools=tuple(changed), workloads=tuple(deployments) if deployments else pools.workloads)
+    return replace(pools, pools=changed, workloads=tuple(deployments) if deployments else pools.workloads)
 
 
 def _with(pool: Pool, system: Mapping[str, int]) -> Pool:
     if pool.is_load_known:
         return pool
     uncertainties = tuple(uncertainty for uncertainty in pool.uncertainties if not uncertainty.of_system)
-    return replace(
-        pool,
-        system=system,
-        uncertainties=uncertainties,
-        nodes=tuple(_on(node, pool.system, system) for node in pool.nodes),
-    )
+    nodes = tuple(_on(node, pool.system, system) for node in pool.nodes)
+    return replace(pool, system=system, uncertainties=uncertainties, nodes=nodes)
 
 
 def _on(node: Node, before: Mapping[str, int], now: Mapping[str, int]) -> Node:

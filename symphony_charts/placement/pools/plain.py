@@ -16,14 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import replace
+from typing import get_args
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.names import nearest
-from symphony_charts.formats.quantity import amount_of
 from symphony_charts.placement.catalog import Catalog
+from symphony_charts.placement.fit.podspec import amounts_in
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import NodePoolConfig, read_taints
-from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Provisioning
+from symphony_charts.placement.pools.pool import Pool, Pools, Provisioning
 
 _KNOWN = {
     "name", "machine_type", "max_nodes", "min_nodes", "nodes", "zones", "labels", "taints", "gpu", "version", "image",
@@ -31,13 +32,6 @@ _KNOWN = {
     "selector", "arch", "streaming", "queued", "local_ssds",
 }  # fmt: skip
 _INNER = {"gpu": {"type", "count", "partition", "sharing", "clients"}, "taints": {"key", "value", "effect"}}
-_PROVISIONING: dict[str, Provisioning] = {
-    "": "standard",
-    "standard": "standard",
-    "spot": "spot",
-    "preemptible": "preemptible",
-    "flex-start": "flex-start",
-}
 
 
 def read_plain(top: Fields, catalog: Catalog) -> Pools:
@@ -67,14 +61,10 @@ def read_plain(top: Fields, catalog: Catalog) -> Pools:
 
 def _refuse_unknown(item: Fields, known: Set[str]) -> None:
     for key in sorted(item.data.keys() - known):
-        meant = next(
-            (name for name in sorted(known) if name.startswith(key) or name.endswith(key)), nearest(key, known)
-        )
-        item.fault(
-            f'unknown key "{key}"',
-            key,
-            f'did you mean "{meant}"?' if meant else f"known are {', '.join(sorted(known))}",
-        )
+        similar = (name for name in sorted(known) if name.startswith(key) or name.endswith(key))
+        meant = next(similar, nearest(key, known))
+        hint = f'did you mean "{meant}"?' if meant else f"known are {', '.join(sorted(known))}"
+        item.fault(f'unknown key "{key}"', key, hint)
 
 
 def _count(item: Fields) -> tuple[int, int]:
@@ -88,12 +78,11 @@ def _count(item: Fields) -> tuple[int, int]:
 
 
 def _provisioning(item: Fields) -> Provisioning:
-    provisioning = item.text("provisioning")
-    if provisioning not in _PROVISIONING:
-        item.fault(
-            f'unknown provisioning "{provisioning}"', "provisioning", "standard, spot, preemptible or flex-start"
-        )
-    return _PROVISIONING.get(provisioning, "standard")
+    wanted = item.text("provisioning") or "standard"
+    known = next((kind for kind in get_args(Provisioning) if kind == wanted), None)
+    if known is None:
+        item.fault(f'unknown provisioning "{wanted}"', "provisioning", "standard, spot, preemptible or flex-start")
+    return known or "standard"
 
 
 def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
@@ -125,11 +114,7 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
         queued=item.flag("queued"),
         streaming=item.flag("streaming"),
     )
-    machine_field = Fields({}, item.at("machine_type"), item.faults)
-    return _selected(make_pool(config, catalog, machine_field), item)
-
-
-def _selected(pool: Pool | None, item: Fields) -> Pool | None:
+    pool = make_pool(config, catalog, Fields({}, item.at("machine_type"), item.faults))
     selector = _selector(item)
     return replace(pool, selector=selector) if pool is not None and selector else pool
 
@@ -141,19 +126,9 @@ def _selector(item: Fields) -> tuple[str, str] | None:
     return next(iter(chosen.items()), None)
 
 
-def _amounts(item: Fields, key: str) -> Amounts:
-    block, amounts = item.block(key), dict[str, int]()
-    for resource in block.data:
-        try:
-            amounts[resource] = amount_of(resource, block.text(resource))
-        except ValueError as error:
-            block.fault(str(error), resource)
-    return amounts
-
-
 def _stated(item: Fields, name: str) -> Pool:
     low, high = _count(item)
-    offered = {"pods": item.number("max_pods", minimum=1) or 110} | _amounts(item, "allocatable")
+    offered = {"pods": item.number("max_pods", minimum=1) or 110} | amounts_in(item.block("allocatable"))
     zones = tuple(item.texts("zones"))
     defaults = {"kubernetes.io/os": "linux", "kubernetes.io/arch": item.text("arch") or "amd64"}
     defaults |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
@@ -171,7 +146,7 @@ def _stated(item: Fields, name: str) -> Pool:
         arch=item.text("arch") or "amd64",
         allocatable=offered,
         accuracy="stated",
-        system=_amounts(item, "system"),
+        system=amounts_in(item.block("system")),
         labels=labels,
         taints=read_taints(item, "taints"),
         zones=zones,

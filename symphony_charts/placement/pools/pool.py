@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from os.path import normpath
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -69,19 +70,12 @@ class Requirement:
 
     def holds(self, labels: Mapping[str, str], node: str) -> bool:
         value = node if self.is_field else labels.get(self.key)
-        if self.operator == "In":
-            return value is not None and value in self.values
-        if self.operator == "NotIn":
-            return value is None or value not in self.values
-        if self.operator == "Exists":
-            return value is not None
-        if self.operator == "DoesNotExist":
-            return value is None
-        return value is not None and self._compares(value)
-
-    def _compares(self, value: str) -> bool:
+        if self.operator in ("In", "NotIn"):
+            return (value in self.values) == (self.operator == "In")
+        if self.operator in ("Exists", "DoesNotExist"):
+            return (value is not None) == (self.operator == "Exists")
         try:
-            have, limit = int(value), int(self.values[0])
+            have, limit = int(value or ""), int(self.values[0])
         except (ValueError, IndexError):
             return False
         return have > limit if self.operator == "Gt" else have < limit
@@ -248,10 +242,9 @@ class Pools:
 
     def get(self, name: str) -> Pool | None:
         """Return the pool of that name (its own, or Cloudwise's label ``name``), or None."""
-        for pool in self.pools:
-            if pool.name == name:
-                return pool
-        return next((pool for pool in self.pools if pool.labels.get("name") == name), None)
+        named = (pool for pool in self.pools if pool.name == name)
+        labelled = (pool for pool in self.pools if pool.labels.get("name") == name)
+        return next(chain(named, labelled), None)
 
     @property
     def has_anti_affinity(self) -> bool:
@@ -280,10 +273,8 @@ def pools_of_spec(
     if not given and named is None:
         return None
     # Importing the readers takes 10 ms, which experiments without pools do not need.
-    from symphony_charts.placement.pools.readers import apply_system_option, read_pool_files, read_pools_file
+    from symphony_charts.placement.pools.readers import apply_system_option, read_pool_files
 
-    if given:
-        return apply_system_option(read_pool_files(given, variables=variables), system)
-    path = Path(named or "").expanduser()
     # normpath, not resolve: errors and plans show the user's path, not a link's target.
-    return apply_system_option(read_pools_file(normpath(spec.parent / path), variables=variables), system)
+    files = given or [normpath(spec.parent / Path(named or "").expanduser())]
+    return apply_system_option(read_pool_files(files, variables=variables), system)

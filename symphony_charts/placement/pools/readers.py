@@ -7,6 +7,7 @@ DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.yaml.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -33,8 +34,6 @@ from symphony_charts.placement.pools.terraform import read_show, read_state
 from symphony_charts.placement.pools.terraform_config import read_config
 from symphony_charts.system.user_folders import state_dir
 
-# Removed formats.
-_REMOVED = {"hcl": "Terraform's language HCL", "blueprint": "a blueprint of the Cluster Toolkit"}
 # Advice for configuration with unresolved ``${...}``, which Terraform replaces.
 _UNRESOLVED = "give the output of `terraform show -json PLAN` instead, or --var KEY=VALUE (a list in JSON)"
 _INSTEAD = "run `terraform show -json > cluster.json` in Terraform's folder, and give cluster.json"
@@ -49,7 +48,7 @@ def read_pools(
     `required_pools`. Raises SpecError with all faults at once, each with its line.
     """
     if name.endswith((".tf", ".hcl")):
-        raise _removed("hcl", name)
+        raise _removed("Terraform's language HCL", name)
     documents = _documents(text)
     if len(documents) == 1:
         data = _parse(documents[0], name)
@@ -107,11 +106,10 @@ def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, obje
     faults.unresolved = _UNRESOLVED if reader is _read_terraform else ""
     result = reader(data, faults, catalog, variables)
     faults.check()
-    names = [pool.name for pool in result.pools]
-    for twice in sorted({n for n in names if names.count(n) > 1} if len(set(names)) < len(names) else ()):
+    for twice in sorted(n for n, count in Counter(pool.name for pool in result.pools).items() if count > 1):
         faults.add(f'two pools are named "{twice}"', "", "pool names tell pools apart")
     faults.check()
-    return replace(result, source=name)
+    return replace(result, source=name, catalog=catalog if result.catalog.origin == "shipped" else result.catalog)
 
 
 def _reader_of(data: object, name: str) -> _Reader:
@@ -127,7 +125,7 @@ def _reader_of(data: object, name: str) -> _Reader:
         raise SpecError.one("these are no node pools of GKE", at=name, next=ELSEWHERE)
     if isinstance(data, dict):
         if "deployment_groups" in data:
-            raise _removed("blueprint", name)
+            raise _removed("a blueprint of the Cluster Toolkit", name)
         for keys, reader in _READERS:
             if all(key in data for key in keys):
                 return reader
@@ -141,55 +139,40 @@ def _reader_of(data: object, name: str) -> _Reader:
 
 
 def _removed(kind: str, name: str) -> SpecError:
-    return SpecError.one(f"{_REMOVED[kind]} is not read", at=name, next=_INSTEAD)
+    return SpecError.one(f"{kind} is not read", at=name, next=_INSTEAD)
 
 
 def merge(several: Iterable[Pools]) -> Pools:
     """Merge the pools of several files; live nodes join the pool that another file describes, with its maximum."""
-    merged: dict[str, Pool] = {}
-    notes: list[str] = []
-    sources: list[str] = []
-    autoscaled: list[str] = []
-    required_pools: list[tuple[str, str]] = []
-    pending: list[Mapping[str, object]] = []
-    workloads: tuple[Mapping[str, object], ...] | None = None
-    catalog = default_catalog()
-    for pools in several:
-        workloads = pools.workloads if pools.workloads is not None else workloads
-        sources.append(pools.source)
-        notes += pools.notes
-        autoscaled += pools.autoscaled
-        required_pools += pools.required_pools
-        pending += pools.pending
-        catalog = pools.catalog if pools.catalog.origin != "shipped" else catalog
-        for pool in pools.pools:
-            merged[pool.name] = _join(merged[pool.name], pool) if pool.name in merged else pool
-    return Pools(
-        pools=tuple(merged.values()),
-        autoscaled=tuple(autoscaled),
-        required_pools=tuple(required_pools),
-        workloads=workloads,
-        pending=tuple(pending),
-        source=" + ".join(sources),
-        catalog=catalog,
-        notes=tuple(notes),
-    )
+    merged = Pools()
+    pools: dict[str, Pool] = {}
+    for each in several:
+        for pool in each.pools:
+            pools[pool.name] = _join(pools[pool.name], pool) if pool.name in pools else pool
+        merged = Pools(
+            autoscaled=merged.autoscaled + each.autoscaled,
+            required_pools=merged.required_pools + each.required_pools,
+            workloads=merged.workloads if each.workloads is None else each.workloads,
+            pending=merged.pending + each.pending,
+            source=" + ".join(filter(None, (merged.source, each.source))),
+            catalog=merged.catalog if each.catalog.origin == "shipped" else each.catalog,
+            notes=merged.notes + each.notes,
+        )
+    return replace(merged, pools=tuple(pools.values()))
 
 
 def _join(one: Pool, other: Pool) -> Pool:
     live, planned = (one, other) if one.nodes else (other, one)
     if not live.nodes:
         return other
+    # The live nodes show what each node offers; the other file sets how many there may be.
+    growing = tuple(uncertainty for uncertainty in planned.uncertainties if uncertainty.may_grow)
     return replace(
         live,
         min_nodes=planned.min_nodes,
         max_nodes=max(planned.max_nodes, len(live.nodes)),
         zones=planned.zones or live.zones,
-        # The live nodes show what each node offers; the other file sets how many there may be.
-        uncertainties=(
-            *live.uncertainties,
-            *(uncertainty for uncertainty in planned.uncertainties if uncertainty.may_grow),
-        ),
+        uncertainties=live.uncertainties + growing,
         local_ssds=planned.local_ssds,
         source=f"{planned.source} + {live.source}",
     )
@@ -212,34 +195,17 @@ def _parse(text: str, name: str) -> object:
 
 
 def _read_terraform(data: object, faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
-    return replace(read_config(_top(data, faults).data, faults, catalog, variables), catalog=catalog)
+    return read_config(Fields.of(data, "", faults).data, faults, catalog, variables)
 
 
-def _read_show(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    return _of_gke(read_show(_top(data, faults), catalog), faults, catalog)
-
-
-def _read_state(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    return _of_gke(read_state(_top(data, faults), catalog), faults, catalog)
-
-
-def _of_gke(read: Pools, faults: Faults, catalog: Catalog) -> Pools:
-    if not read.pools and not faults.problems:
-        faults.add("it holds no node pools of GKE; those of EKS and AKS are not documented well enough", "", ELSEWHERE)
-    return replace(read, catalog=catalog)
-
-
-def _read_cluster(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    return replace(read_cluster(_top(data, faults), catalog), catalog=catalog)
-
-
-def _read_plain(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    return replace(read_plain(_top(data, faults), catalog), catalog=catalog)
+def _reader(read: Callable[[Fields, Catalog], Pools]) -> _Reader:
+    """Return the reader of a file that holds one map."""
+    return lambda data, faults, catalog, _: read(Fields.of(data, "", faults), catalog)
 
 
 def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
     node_pools = [read_node_pool(item, catalog) for item in _listed(data, faults)]
-    return Pools(pools=tuple(pool for pool in node_pools if pool is not None), catalog=catalog)
+    return Pools(pools=tuple(pool for pool in node_pools if pool is not None))
 
 
 def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
@@ -284,21 +250,17 @@ def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[
 _Reader = Callable[[object, Faults, Catalog, Mapping[str, object]], Pools]
 # The reader of a file with all these keys at its top level; the first match wins.
 _READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
-    (("planned_values",), _read_show),
-    (("values", "format_version"), _read_show),
-    (("resources", "terraform_version"), _read_state),
+    (("planned_values",), _reader(read_show)),
+    (("values", "format_version"), _reader(read_show)),
+    (("resources", "terraform_version"), _reader(read_state)),
     (("resource",), _read_terraform),
-    (("nodePools",), _read_cluster),
+    (("nodePools",), _reader(read_cluster)),
     (("guestCpus",), _read_machine_types),
     (("kind", "apiVersion"), _read_kubernetes),
-    (("pools",), _read_plain),
+    (("pools",), _reader(read_plain)),
     (("config", "name"), _read_node_pools),
     (("module",), _read_terraform),
 )
-
-
-def _top(data: object, faults: Faults) -> Fields:
-    return Fields.of(data, "", faults)
 
 
 def _listed(data: object, faults: Faults) -> list[Fields]:

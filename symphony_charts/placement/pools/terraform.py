@@ -23,7 +23,7 @@ from symphony_charts.placement.pools.node_config import (
     uncertainty,
     unknown_keys,
 )
-from symphony_charts.placement.pools.pool import Pool, Pools, Uncertainty
+from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools, Uncertainty
 
 NODE_POOL = "google_container_node_pool"
 CLUSTER = "google_container_cluster"
@@ -161,10 +161,10 @@ def read_show(file: Fields, catalog: Catalog) -> Pools:
     for kind, _, resource in resources:
         if kind == NODE_POOL:
             _refuse_unknown(file, resource)
-    return _pools_of([(kind, values) for kind, values, _ in resources], catalog)
+    return _pools_of(file, [(kind, values) for kind, values, _ in resources], catalog)
 
 
-def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
+def _pools_of(file: Fields, resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
     """Return the pools of all resources (type, attributes), each with its cluster's settings."""
     sizes = {
         values.text("name"): count
@@ -182,20 +182,24 @@ def _pools_of(resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
     ]
     for cluster in clusters:
         pools += pools_of_cluster(cluster, catalog, settings[cluster.text("name")])
-    return Pools(
-        pools=tuple(_unique(pools)), autoscaled=tuple(reason for cluster in clusters for reason in autoscaled(cluster))
-    )
+    # A cluster's state repeats its separate pools: the first of a name counts.
+    unique = {pool.name: pool for pool in reversed(pools) if pool is not None}
+    found = tuple(unique[name] for name in dict.fromkeys(pool.name for pool in pools if pool is not None))
+    if not found and not file.faults.problems:
+        what = "it holds no node pools of GKE; those of EKS and AKS are not documented well enough"
+        file.fault(what, "", ELSEWHERE)
+    return Pools(pools=found, autoscaled=tuple(reason for cluster in clusters for reason in autoscaled(cluster)))
 
 
 def read_state(file: Fields, catalog: Catalog) -> Pools:
     """Return the pools of a raw state file, version 4."""
     if file.number("version") != 4:
-        file.fault(
-            f"state version {file.data.get('version')} is not supported", "version", "terraform 0.12 and later write 4"
-        )
+        what = f"state version {file.data.get('version')} is not supported"
+        file.fault(what, "version", "terraform 0.12 and later write 4")
         return Pools()
     kinds = (NODE_POOL, CLUSTER, "google_compute_reservation")
     return _pools_of(
+        file,
         [
             (resource.text("type"), instance.block("attributes"))
             for resource in file.blocks("resources")
@@ -204,15 +208,6 @@ def read_state(file: Fields, catalog: Catalog) -> Pools:
         ],
         catalog,
     )
-
-
-def _unique(pools: list[Pool | None]) -> list[Pool]:
-    """Drop pools that a cluster's state repeats: Terraform also lists separate pools there."""
-    result: dict[str, Pool] = {}
-    for pool in pools:
-        if pool is not None:
-            result.setdefault(pool.name, pool)
-    return list(result.values())
 
 
 def _resources(module: Fields) -> Iterator[Fields]:

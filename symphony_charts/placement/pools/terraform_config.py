@@ -49,23 +49,19 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
     growing: list[str] = []
     for path, body in _resources(data, CLUSTER):
         for index, attributes in instances(body, scope):
-            if _flag(attributes.get("remove_default_node_pool")):
+            if attributes.get("remove_default_node_pool") in (True, "true"):
                 attributes.pop("node_config", None)
             fields = Fields.of(attributes, path + index, faults)
             pools += pools_of_cluster(fields, catalog, clusters[path.rsplit(".", 1)[-1]])
             growing += autoscaled(fields)
-    _refuse_modules(data, faults)
-    found = [pool for pool in pools if pool is not None]
-    if not found and not faults.problems:
-        _say_why_nothing(data, growing, faults)
-    return Pools(pools=tuple(found), autoscaled=tuple(growing))
-
-
-def _refuse_modules(data: dict[str, object], faults: Faults) -> None:
     for path, body in _blocks(data, "module"):
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
             faults.add(f"the node pools of module {source} are not read", path, _PLAN)
+    found = [pool for pool in pools if pool is not None]
+    if not found and not faults.problems:
+        _say_why_nothing(data, growing, faults)
+    return Pools(pools=tuple(found), autoscaled=tuple(growing))
 
 
 def _can_expand(fields: Fields) -> bool:
@@ -104,32 +100,20 @@ def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str
 
 
 def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterSettings]) -> ClusterSettings:
-    match = _CLUSTER_NAME.search(str(body.get("cluster", "")))
-    if match is not None and match[1] in clusters:
-        return clusters[match[1]]
-    return next(iter(clusters.values())) if len(clusters) == 1 else ClusterSettings()
-
-
-_CLUSTER_NAME = re.compile(rf"{CLUSTER}\.([\w-]+)")
+    match = re.search(rf"{CLUSTER}\.([\w-]+)", str(body.get("cluster", "")))
+    only = next(iter(clusters.values())) if len(clusters) == 1 else ClusterSettings()
+    return clusters.get(match[1], only) if match else only
 
 
 def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults) -> None:
     """Note the fault of a configuration without pools, with their location as far as it is known."""
     others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
     if others:
-        faults.add(
-            f"{others[0]}: what its nodes offer is not documented well enough to be computed",
-            "",
-            ELSEWHERE,
-        )
+        faults.add(f"{others[0]}: what its nodes offer is not documented well enough to be computed", "", ELSEWHERE)
     elif growing:
-        faults.add(
-            f"no node pools to plan on: it is {growing[0]}", "", "give a pools.yaml, or `kubectl get nodes -o json`"
-        )
+        faults.add(f"no node pools to plan on: it is {growing[0]}", "", ELSEWHERE)
     elif sources := [str(body.get("source", "")) for _, body in _blocks(data, "module")]:
         faults.add(f"no node pools in this file; modules may make some ({', '.join(sources[:3])})", "", _PLAN)
-    elif any(True for _ in _resources(data, CLUSTER)):
-        faults.add("a cluster, but no node pools in this file", "", f"give the file that has them, or {_PLAN}")
     else:
         faults.add("this file describes no node pools", "", f"give the file that has them, or {_PLAN}")
 
@@ -140,10 +124,6 @@ _FOREIGN = (
     "azurerm_kubernetes_cluster",
     "aws_eks_cluster",
 )
-
-
-def _flag(value: object) -> bool:
-    return value is True or value == "true"
 
 
 def _maps(value: object) -> Iterator[dict[str, object]]:
@@ -176,27 +156,20 @@ def _scope(data: dict[str, object], given: Mapping[str, object]) -> Scope:
             for body in _maps(bodies):
                 if "default" in body:
                     variables[name] = body["default"]
-    variables.update({name: _given(value) for name, value in given.items()})
+    for name, value in given.items():
+        variables[name] = value
+        if isinstance(value, str) and value[:1] in ("[", "{"):
+            with suppress(msgspec.DecodeError):
+                variables[name] = msgspec.json.decode(value)
     local: dict[str, object] = {}
     for block in _maps(data.get("locals")):
         local.update({key: value for key, value in block.items() if not key.startswith("__")})
-    return Scope({"var": variables, "local": local, **_references(data)})
-
-
-def _given(value: object) -> object:
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(value)
-    return value
-
-
-def _references(data: dict[str, object]) -> dict[str, object]:
-    """Return the resources of the file by type and name, for references from other resources."""
-    kinds: dict[str, object] = {}
-    for resources in _maps(data.get("resource")):
-        for kind in resources:
-            kinds[kind] = {path.rsplit(".", 1)[-1]: body for path, body in _resources(data, kind)}
-    return kinds
+    resources = {
+        kind: {path.rsplit(".", 1)[-1]: body for path, body in _resources(data, kind)}
+        for block in _maps(data.get("resource"))
+        for kind in block
+    }
+    return Scope({"var": variables, "local": local, **resources})
 
 
 def _provider_zone(data: dict[str, object], scope: Scope) -> str:
@@ -241,11 +214,8 @@ class Scope:
         if isinstance(data, list):
             return [self.resolve(item) for item in data]
         if isinstance(data, dict):
-            return {self._key(key): self.resolve(item) for key, item in data.items()}
+            return {as_text(self._text(str(key))) or str(key): self.resolve(item) for key, item in data.items()}
         return data
-
-    def _key(self, key: object) -> str:
-        return as_text(self._text(str(key))) or str(key)
 
     def _text(self, text: str) -> object:
         whole = _EXPRESSION.fullmatch(text)
@@ -279,18 +249,14 @@ def instances(body: dict[str, object], scope: Scope) -> Iterator[tuple[str, dict
     if isinstance(count, int) and not isinstance(count, bool):
         for index in range(count):
             yield f"[{index}]", _resolved(plain, scope, {"count": {"index": index}})
-    elif isinstance(each, dict):
-        for key, value in each.items():
+    elif isinstance(each, (dict, list)):
+        for key, value in each.items() if isinstance(each, dict) else zip(each, each, strict=True):
             yield f'["{key}"]', _resolved(plain, scope, {"each": {"key": key, "value": value}})
-    elif isinstance(each, list):
-        for key in each:
-            yield f'["{key}"]', _resolved(plain, scope, {"each": {"key": key, "value": key}})
     else:
         open_ends = {key: value for key, value in (("for_each", each), ("count", count)) if value is not None}
         yield "", _resolved(plain | open_ends, scope, {})
 
 
 def _resolved(body: dict[str, object], scope: Scope, more: Mapping[str, object]) -> dict[str, object]:
-    inner = Scope({**scope.names, **more})
-    result = inner.resolve(body)
+    result = Scope({**scope.names, **more}).resolve(body)
     return result if isinstance(result, dict) else {}
