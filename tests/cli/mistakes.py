@@ -97,7 +97,7 @@ _FILES = (
     _row("UTF-16", "package e.yaml", {"e.yaml": OK.encode("utf-16")}, 3, "at:   e.yaml", "not UTF-8",
          "save it as UTF-8"),
     _row("an empty file", "package e.yaml", {"e.yaml": "# later\n"}, 3, "at:   e.yaml", "is empty", "`name:`"),
-    _row("an empty JSON file", "package e.json", {"e.json": ""}, 3, "at:   e.json", "is empty", "a `name`"),
+    _row("an empty JSON file", "package e.json", {"e.json": ""}, 3, "at:   e.json", "is empty", "`name:`"),
     _row("a folder without a spec", "package d", {"d": None}, 3, "at:   d", "the folder d holds no experiment.yaml",
          "symph init",
          then=("init d2", "package d2/experiment.yaml")),
@@ -119,7 +119,7 @@ _FILES = (
 )  # fmt: skip
 
 _TEXTS = (
-    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab stands", "indent with blanks"),
+    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab where", "indent with blanks"),
     _spec("a key too deep", "name: rl\n image: x\n", "at:   e.yaml:2", "indented below a key", "the same indentation"),
     _spec("a process's keys not deep enough", "name: rl\nimage: x\nprocesses:\n  a:\n  command: x\n",
           "at:   e.yaml:5, processes.command", "expected a name, got the key `command`", "indent it deeper"),
@@ -191,7 +191,7 @@ _FIELDS = (
     _spec("a service misspelled", _with("binds: [replay]") + "  b: {command: x, connects: [repaly]}\n",
           "e.yaml:8, processes.b.connects[0]", "which nobody binds", 'did you mean "replay"?'),
     _spec("two processes bind one service", _with("binds: [x]") + "  b: {command: x, binds: [x]}\n",
-          "e.yaml:8, processes.b.binds[0]", 'bound by "b" and by "a"', "`replicas`"),
+          "e.yaml:8, processes.b.binds[0]", 'both "b" and "a" listen on "x"', "`replicas`"),
     _spec("port 70000", _with("binds: {x: 70000}"), "e.yaml:7, processes.a.binds[0]", "is no port", "1 to 65535"),
     _spec("ports of compose", _with("binds: {x: '80:6006'}"), "e.yaml:7, processes.a.binds.x", 'got "80:6006"',
           "listens: 6006"),
