@@ -125,15 +125,8 @@ class Prepared:
 
         Raises SpecError as `render_release` does.
         """
-        own = self.own.release
-        there = replace(
-            own,
-            name=release or own.name,
-            namespace=namespace or own.namespace,
-            service=service or own.service,
-            version=version or own.version,
-            is_draft=is_draft,
-        )
+        given = {"name": release, "namespace": namespace, "service": service, "version": version}
+        there = replace(self.own.release, is_draft=is_draft, **{key: value for key, value in given.items() if value})
         chart = self.own.chart
         merged = merge_values(self.schema, values, chart) if values else dict(chart.values)
         objects = render_release(chart, merged, there)

@@ -18,8 +18,7 @@ from symphony_charts.placement.assign import ANNOTATION, SHARED, exclusive_term,
 from symphony_charts.placement.assign_rules import Decision, decide, decide_like_symphony, named_pool
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools_file, user_catalog
-from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
-from symphony_charts.spec.builder.overlay_view import ExperimentBuilder
+from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.sources import Assignment
 
 __all__ = ["GKEDispatcher"]
@@ -201,7 +200,7 @@ class GKEDispatcher:
         self.decisions.append(decision)
         return decision
 
-    def _name_pools(self, experiment: ExperimentBuilder | None) -> None:
+    def _name_pools(self, experiment: ExperimentSpec | None) -> None:
         """Set the pools file of an experiment that names none, so that every verb checks that it fits."""
         if experiment is None or not self._file:
             return

@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 from msgspec import NODEFAULT, inspect
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import join, nearest
+from symphony_charts.formats.names import hint, join
 
 _Value = TypeVar("_Value")
 # (key, path, keys of the map) -> the place where an unknown key belongs, empty if there is none.
@@ -238,8 +238,7 @@ class _Check:
 
 
 def _meant(word: object, choices: Sequence[str] | Mapping[str, object]) -> str:
-    near = nearest(word, choices) if isinstance(word, str) else None
-    return f'did you mean "{near}"?' if near else ""
+    return hint(word, choices) if isinstance(word, str) else ""
 
 
 def _is_scalar(value: object, kind: inspect.Type) -> bool:

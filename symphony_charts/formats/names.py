@@ -64,6 +64,12 @@ def nearest(word: str, choices: Iterable[str]) -> str | None:
     return matches[0] if matches else None
 
 
+def hint(word: str, choices: Iterable[str], otherwise: str = "") -> str:
+    """Return the next step for an unknown `word`: the choice that it probably means, or `otherwise`."""
+    meant = nearest(word, choices)
+    return f'did you mean "{meant}"?' if meant else otherwise
+
+
 _USERINFO = re.compile(r"(?i)^\s*([a-z][a-z0-9+.-]*)://([^/?#]*)@")
 _QUERY = re.compile(r"(?i)([?&](?:[a-z_-]*token|password|passwd|secret|sig|signature|api[_-]?key|key|auth)=)[^&#]+")
 # Remote helpers such as git-remote-ext: git help gitremote-helpers.

@@ -107,9 +107,8 @@ class _Parser:
         if names > _MOST_NAMES:
             raise self._fault(f"more than {_MOST_NAMES} names inside of each other", "set a higher one by --set-json")
         inner = data.get(key, {})
-        if key in data and not isinstance(inner, dict):
+        if not isinstance(inner, dict):
             raise self._fault(f'"{key}" is {_kind(inner)}, which has no names in it', _REPLACE)
-        assert isinstance(inner, dict)  # noqa: S101 - {} is one
         is_end = self._key(inner, names)
         if inner:
             _put(data, key, inner)
@@ -120,9 +119,8 @@ class _Parser:
     def _list(self, data: Values, key: str, names: int) -> bool:
         index = self._index()
         items = data.get(key, [])
-        if key in data and not isinstance(items, list):
+        if not isinstance(items, list):
             raise self._fault(f'"{key}" is {_kind(items)}, which has no numbered items', _REPLACE)
-        assert isinstance(items, list)  # noqa: S101 - [] is one
         is_end = self._item(items, index, names)
         _put(data, key, items)
         return is_end

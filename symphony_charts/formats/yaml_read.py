@@ -7,76 +7,69 @@ aliases of aliases) before expanding them. Supports anchors, aliases and `<<` me
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
 
 import yaml
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.names import join, sanitize
 
-_OTHERWISE = "check indentation, colons and quotes there"
-_CLOSERS = {"',' or ']'": ("[", "]"), "',' or '}'": ("{", "}")}
 _QUOTE = "write the value in quotes"
+_SAME_INDENT = "give all keys of one map the same indentation"
+# Words of the messages of libyaml (scanner.c, parser.c) and PyYAML, what is wrong (`{at}` is the character), the next
+# step, and True if the place is where the value begins.
+_FAULTS = (
+    (r"tab character|start any token: \t", "a tab where YAML takes only blanks", "indent with blanks", False),
+    ("cannot start any token", "no value begins with `{at}`", _QUOTE, False),
+    ("maximum nesting depth", "nested too deeply", "nest less", False),  # libyaml's own limit, since PyYAML 6.0.4
+    ("quoted.*end of stream", "the quote that opens here is never closed", "close it, or drop it", True),
+    (r"did not find expected ','|expected ',' or", "the `{at}` that opens here is not closed before line {line}",
+     "close it, and quote values that hold brackets, commas or `: `", True),
+    ("expected key|expected '-'|block end", "this line fits neither the lines above it nor what they belong to",
+     f"{_SAME_INDENT}; quote a value whole or not at all", False),
+    ("expected ':'", "this line is no `KEY: VALUE`", "put a colon and a blank behind the key", True),
+    ("alias|anchor", "a bare `{at}` refers to another value", _QUOTE, True),
+    ("unknown escape", "a backslash in double quotes begins an escape",
+     "use single quotes, or write the backslash twice", False),
+)  # fmt: skip
 
 
 def fault_of(error: Any, text: str) -> Problem:
     """Return the fault of a `yaml.MarkedYAMLError` in `text`; its path is the line."""
-    lines = text.splitlines()
-    what, next_step, mark = _said(error, lines)
-    line = "" if mark is None else f"line {mark.line + 1}"
-    return Problem(what=f"not valid YAML: {what}", path=line, next=next_step)
-
-
-def _said(error: Any, lines: list[str]) -> tuple[str, str, Any]:
-    """Return problem, next step and place. The texts are libyaml's (scanner.c, parser.c) and PyYAML's."""
-    problem, context = error.problem or "", error.context or ""
     here, begun = error.problem_mark or error.context_mark, error.context_mark or error.problem_mark
-    line = _text_at(lines, here)
-    character = line[here.column : here.column + 1] if here else ""
-    if "cannot start any token" in problem or "tab character" in problem:
-        if character == "\t" or "tab" in problem:
-            return "a tab where YAML takes only blanks", "indent with blanks: put two for each tab", here
-        return f"no value begins with `{character}`", _QUOTE, here
-    if "maximum nesting depth" in problem:  # libyaml's own limit, since PyYAML 6.0.4
-        return "nested too deeply", "nest less", here
-    if "mapping values are not allowed" in problem:
-        return _second_colon(lines, here)
-    if "end of stream" in problem and "quoted" in context:
-        return "the quote that opens here is never closed", "close it, or drop it", begun
-    for closer, (bracket, wanted) in _CLOSERS.items():
-        if closer in problem:
-            what = f"the `{bracket}` that opens here is not closed before line {here.line + 1}"
-            return what, f"close it with `{wanted}`, and quote values that hold brackets, commas or `: `", begun
-    if "expected key" in problem or "expected '-'" in problem or "block end" in problem:
-        what = "this line fits neither the lines above it nor what they belong to"
-        return what, "give all keys of one map the same indentation; quote a value whole or not at all", here
-    if "expected ':'" in problem:
-        return "this line is no `KEY: VALUE`", "put a colon and a blank behind the key", begun
-    if "alias" in context or "anchor" in context:
-        return (
-            f"a bare `{_text_at(lines, begun)[begun.column : begun.column + 1]}` refers to another value",
-            _QUOTE,
-            begun,
-        )
-    if "unknown escape" in problem:
-        return "a backslash in double quotes begins an escape", "use single quotes, or write the backslash twice", here
-    return ": ".join(part for part in (context, problem) if part), _OTHERWISE, here
+    message = ": ".join(filter(None, (error.context, error.problem)))
+    if here is None:
+        return Problem(what=f"not valid YAML: {message}")
+    lines = text.splitlines()
+    at = _line_at(lines, here)[here.column : here.column + 1]
+    if "mapping values are not allowed" in message:
+        what, step = _second_colon(lines, here.line)
+        return Problem(what=f"not valid YAML: {what}", path=f"line {here.line + 1}", next=step)
+    for words, what, step, is_begun in _FAULTS:
+        if re.search(words, f"{message}: {at}"):
+            mark = begun if is_begun else here
+            at = _line_at(lines, mark)[mark.column : mark.column + 1]
+            said = what.format(at=at, line=here.line + 1)
+            return Problem(what=f"not valid YAML: {said}", path=f"line {mark.line + 1}", next=step)
+    return Problem(
+        what=f"not valid YAML: {message}", path=f"line {here.line + 1}", next="look at the colons and quotes"
+    )
 
 
-def _second_colon(lines: list[str], here: Any) -> tuple[str, str, Any]:
-    """Explain an invalid colon by the lines around it."""
-    number = next((number for number in range(here.line - 1, -1, -1) if lines[number].strip()), None)
-    above = "" if number is None else lines[number]
-    if re.match(r"\s*(?:- )?[\w-]+:[^\s/]", above) and not above.rstrip().endswith(":"):
-        return f"no blank after the colon of line {(number or 0) + 1}", "write KEY: VALUE with a blank", here
-    if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", _text_at(lines, here)):
-        return "a second `: ` in this line", f"{_QUOTE}, or begin a new line", here
-    what = "this line is indented below a key that has a value already"
-    return what, "give all keys of one map the same indentation", here
+def _second_colon(lines: list[str], number: int) -> tuple[str, str]:
+    """Explain an invalid colon in line `number` by the lines around it."""
+    above = next((each for each in range(number - 1, -1, -1) if lines[each].strip()), None)
+    before = "" if above is None else lines[above]
+    if above is not None and re.match(r"\s*(?:- )?[\w-]+:[^\s/]", before) and not before.rstrip().endswith(":"):
+        return f"no blank after the colon of line {above + 1}", "write KEY: VALUE with a blank"
+    if re.match(r"\s*(?:- )?[^\s:#]+: .*: ", lines[number] if number < len(lines) else ""):
+        return "a second `: ` in this line", f"{_QUOTE}, or begin a new line"
+    return "this line is indented below a key that has a value already", _SAME_INDENT
 
 
-def _text_at(lines: list[str], mark: Any) -> str:
-    return lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+def _line_at(lines: list[str], mark: Any) -> str:
+    return lines[mark.line] if mark.line < len(lines) else ""
 
 
 _MAX_CHARACTERS = 32 * 1024 * 1024
@@ -116,11 +109,22 @@ def load(text: str) -> object:
 
 def load_with_lines(text: str) -> tuple[object, Lines]:
     """Return the data, and for the id() of each map and list the line (from 1) of each entry."""
+    return next(iter(_documents(text, _Reader(text))), (None, {}))
+
+
+def load_documents(text: str) -> list[tuple[object, Lines]]:
+    """Return the documents of another tool's file, each with its lines.
+
+    Words that YAML readers disagree on, and keys that are not text, become text.
+    """
+    return _documents(text, _Reader(text, is_lenient=True))
+
+
+def _documents(text: str, reader: _Reader) -> list[tuple[object, Lines]]:
     if len(text) > _MAX_CHARACTERS:
         raise SpecError.one(f"the text has {len(text):,} characters; more than {_MAX_CHARACTERS:,} are not read")
-    reader = _Reader(text)
     try:
-        data = reader.read()
+        documents = reader.read()
     except yaml.MarkedYAMLError as error:
         raise SpecError([fault_of(error, text)]) from error
     except (yaml.YAMLError, UnicodeError) as error:
@@ -129,7 +133,7 @@ def load_with_lines(text: str) -> tuple[object, Lines]:
         raise _broken("nested too deeply", "nest less") from error
     if reader.problems:
         raise SpecError(reader.problems)
-    return data, reader.lines
+    return [(data, reader.lines) for data in documents]
 
 
 def _broken(what: str, next_step: str) -> SpecError:
@@ -139,7 +143,8 @@ def _broken(what: str, next_step: str) -> SpecError:
 class _Reader:
     """Builds data from parser events with an explicit stack, so hostile nesting cannot overflow Python's stack."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, is_lenient: bool = False) -> None:
+        self._is_lenient = is_lenient
         self._parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         self.problems: list[Problem] = []
         self.lines: Lines = {}
@@ -148,16 +153,15 @@ class _Reader:
         self._merges: list[list[object]] = []
         self._anchors: dict[str, tuple[object, int]] = {}
         self._nodes = 0
-        self._root: object = None
-        self._documents = 0
+        self._documents: list[object] = []
 
-    def read(self) -> object:
+    def read(self) -> list[object]:
         try:
             while (event := self._parser.get_event()) is not None:
                 self._take(event)
         finally:
             self._parser.dispose()
-        return self._root
+        return self._documents
 
     def _take(self, event: yaml.Event) -> None:
         self._count(1, event)
@@ -172,8 +176,8 @@ class _Reader:
         elif isinstance(event, yaml.AliasEvent):
             self._alias(event)
         elif isinstance(event, yaml.DocumentStartEvent):
-            self._documents += 1
-            if self._documents > 1:
+            self._anchors.clear()
+            if self._documents and not self._is_lenient:
                 line = _line(event)
                 raise SpecError.one("more than one YAML document", f"line {line}", "keep one `---` part in the file")
 
@@ -234,7 +238,7 @@ class _Reader:
         is_plain, text = event.implicit[0], event.value
         if event.anchor is not None:
             self._anchors[event.anchor] = (text, 1)
-        if is_plain and text != "<<" and not isinstance(_resolve(text), str):
+        if is_plain and text != "<<" and not self._is_lenient and not isinstance(_resolve(text), str):
             self._problem(f"the key `{text}` is not text to every YAML reader", event, f'write "{text}" in quotes')
         self._set_key(text, event, is_merge=is_plain and text == "<<")
 
@@ -252,7 +256,8 @@ class _Reader:
         if event.implicit[0] and tag is None:
             value = _resolve(text)
             if isinstance(value, _Ambiguous):
-                self._problem(value.what, event, value.next)
+                if not self._is_lenient:
+                    self._problem(value.what, event, value.next)
                 return text
             return value
         if tag in (None, "!", f"{_TAG}str"):
@@ -272,7 +277,7 @@ class _Reader:
 
     def _put(self, value: object) -> None:
         if not self._stack:
-            self._root = value
+            self._documents.append(value)
             return
         container = self._stack[-1][0]
         if isinstance(container, list):
@@ -296,15 +301,16 @@ class _Reader:
         for source in sources:
             if not isinstance(source, dict) or not isinstance(container, dict):
                 line = self.lines.get(id(container), {}).get("<<", 0)
-                what = f"`<<` merges maps only (line {line})"
-                self.problems.append(Problem(what=what, path=self._path(), next="give it an alias"))
+                self.problems.append(
+                    Problem(what="`<<` merges maps only", path=f"line {line}", next="give it an alias")
+                )
                 return
             for key, value in source.items():
                 container.setdefault(key, value)
 
     def _problem(self, what: str, event: yaml.Event, next_step: str) -> None:
-        where = f"{what} (line {_line(event)})"
-        self.problems.append(Problem(what=where, path=self._path(), next=next_step))
+        path = ", ".join(filter(None, (f"line {_line(event)}", self._path())))
+        self.problems.append(Problem(what=what, path=path, next=next_step))
 
     def _path(self) -> str:
         path = ""
@@ -320,10 +326,9 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark is not None else 0
 
 
-class _Ambiguous:
-    def __init__(self, what: str, next_step: str) -> None:
-        self.what = what
-        self.next = next_step
+class _Ambiguous(NamedTuple):
+    what: str
+    next: str
 
 
 def _resolve(text: str) -> object:
@@ -353,7 +358,15 @@ def _resolve_number(text: str) -> object:
 
 
 _INDEX = re.compile(r"\[(\d+)\]\.?")
-_LINE = re.compile(r"line (\d+)")
+# A path whose line the reader knows, `line 7, processes.a`, also with a column.
+_LINE = re.compile(r"line ([\d:]+)(?:, (.*))?", re.DOTALL)
+
+
+def place(name: str, path: str, line_of: Callable[[str], int | None]) -> str:
+    """Return ``name:line, path``; `line_of` finds the line unless the reader put it before the path."""
+    match = _LINE.fullmatch(path)
+    line, path = (match[1], match[2]) if match else (line_of(path) if path else None, path)
+    return ", ".join(filter(None, (f"{name}:{line}" if line is not None else name, path)))
 
 
 def line_of(text: str, path: str) -> int | None:
@@ -371,8 +384,6 @@ def line_of(text: str, path: str) -> int | None:
 
 def line_in(data: object, lines: Lines, path: str) -> int | None:
     """Return `line_of` for text that `load_with_lines` has read. A key also matches in its sanitised form."""
-    if (match := _LINE.fullmatch(path)) is not None:
-        return int(match[1])
     line = None
     while path:
         index = _INDEX.match(path)

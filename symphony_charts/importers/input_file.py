@@ -9,32 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
-import yaml
-
-from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.yaml_read import Lines, line_in, load_with_lines
+from symphony_charts.errors import SpecError
+from symphony_charts.formats.yaml_read import Lines, line_in, load_documents, load_with_lines, place
 from symphony_charts.importers.report import Report
 
 _MAX_BYTES = 16 * 1024 * 1024
-_MAX_DEPTH = 100
-_LINE = re.compile(r"line (\d+)")
-_LINE_SAID = re.compile(r" \(line (\d+)\)\Z")
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")  # half of a surrogate pair is not text
 _PYTHON_TAG = re.compile(r"^([^\n\"'#]*?(?:[:\-?]|&\w+)[ ]+)(!!python/[^\s,\]}]*)", re.MULTILINE)
 _DOCUMENT = re.compile(r"\[(\d+)\]\.?")
-_AMBIGUOUS = re.compile(
-    r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)"
-    r"|[-+]?(?:0[0-9]+|0o[0-7]+|0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_]*)",
-    re.ASCII,
-)
-_NOT_TEXT_AS_KEY = re.compile(
-    r"~|null|Null|NULL|true|True|TRUE|false|False|FALSE|[-+]?\.?[0-9][-+.eE0-9]*|[-+]?\.(?:inf|nan|Inf|NaN|INF|NAN)",
-    re.ASCII,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,22 +49,11 @@ class Source:
         """Return `path` as ``file:line, path``, or as an option if it comes from the command line."""
         if path.startswith("cfg.") and not any("cfg" in _keys(document.data) for document in self.documents):
             return f"--{path.replace('.', ' ', 1)}"
-        line = self._line(path)
-        if _LINE.fullmatch(path):
-            path = ""
-        where = f"{self.name}:{line}" if line is not None else self.name
-        return f"{where}, {path}" if path else where
+        return place(self.name, path, self._line)
 
     def with_location(self, error: SpecError) -> SpecError:
         """Return `error` with file and line in every path."""
-        return SpecError(map(self._located, error.problems))
-
-    def _located(self, problem: Problem) -> Problem:
-        if not self.documents and (match := _LINE_SAID.search(problem.what)) is not None:
-            # The text is not parsed yet, so paths have no lines; the reader's message contains the line.
-            where = ", ".join(part for part in (f"{self.name}:{match[1]}", problem.path) if part)
-            return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
-        return Problem(what=problem.what, path=self.locate(problem.path), next=problem.next)
+        return SpecError(problem.moved_to(self.locate(problem.path)) for problem in error.problems)
 
     def located(self, report: Report) -> Report:
         """Return `report` with file and line in every path."""
@@ -90,8 +64,6 @@ class Source:
         )
 
     def _line(self, path: str) -> int | None:
-        if (match := _LINE.fullmatch(path)) is not None:
-            return int(match[1])
         index = 0
         if len(self.documents) > 1 and (match := _DOCUMENT.match(path)) is not None:
             index, path = int(match[1]), path[match.end() :]
@@ -117,7 +89,11 @@ def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
     try:
         if text.lstrip()[:1] in ("{", "[") and (data := _json(text)) is not None:
             return Source(name=name, text=text, documents=data)
-        documents = tuple(_documents(_without_python_tags(text) if python_tags else text))
+        documents = tuple(
+            Document(data=data, lines=lines)
+            for data, lines in load_documents(_without_python_tags(text) if python_tags else text)
+            if data is not None
+        )
     except SpecError as error:
         raise Source(name=name, text=text, documents=()).with_location(error) from error
     if not documents:
@@ -180,87 +156,3 @@ def _late_lines(text: str) -> tuple[object, Lines]:
 def _without_python_tags(text: str) -> str:
     """Return `text` with blanks for `!!python/...` tags (from PyYAML's unsafe dumper); keep the tagged values."""
     return _PYTHON_TAG.sub(lambda match: f"{match[1]}{' ' * len(match[2])}", text)
-
-
-def _documents(text: str) -> Iterator[Document]:
-    """Yield the documents of `text`, each parsed separately with its lines in the file."""
-    scan = _scan(text)
-    lines = scan.quoted.splitlines(keepends=True)
-    starts = [0, *scan.starts[1:]]
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        data, where = load_with_lines("\n" * start + "".join(lines[start:end]))
-        if data is not None:
-            yield Document(data=data, lines=where)
-
-
-@dataclass(slots=True)
-class _Scan:
-    starts: list[int]
-    quoted: str
-
-
-def _scan(text: str) -> _Scan:
-    """Return the start lines of documents, and the text with quotes around values that YAML readers disagree on."""
-    parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
-    starts: list[int] = []
-    spans: list[tuple[int, int]] = []
-    stack: list[int] = []  # -1 for a list, else the number of keys and values seen in a map
-    try:
-        while (event := parser.get_event()) is not None:
-            if isinstance(event, yaml.DocumentStartEvent):
-                starts.append(_mark(event.start_mark).line)
-            is_key = bool(stack) and stack[-1] >= 0 and stack[-1] % 2 == 0
-            if isinstance(event, yaml.ScalarEvent) and _needs_quotes(event, is_key):
-                spans.append((_mark(event.start_mark).index, _mark(event.end_mark).index))
-            _follow(event, stack)
-    except yaml.YAMLError:
-        return _Scan([0], text)  # reading the whole text reports the error with its line
-    finally:
-        parser.dispose()
-    return _Scan(starts, _quoted(text, spans))
-
-
-def _follow(event: yaml.Event, stack: list[int]) -> None:
-    if isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-        stack.pop()
-        return
-    is_start = isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent))
-    if (is_start or isinstance(event, (yaml.ScalarEvent, yaml.AliasEvent))) and stack and stack[-1] >= 0:
-        stack[-1] += 1
-    if is_start:
-        if len(stack) >= _MAX_DEPTH:
-            line = _mark(event.start_mark).line + 1
-            raise SpecError.one(f"nested more than {_MAX_DEPTH} deep", f"line {line}")
-        stack.append(0 if isinstance(event, yaml.MappingStartEvent) else -1)
-
-
-class _Place(Protocol):
-    """A position in a YAML file; libyaml and the pure Python parser have different mark classes."""
-
-    @property
-    def line(self) -> int: ...
-    @property
-    def index(self) -> int: ...
-
-
-def _mark(mark: _Place | None) -> _Place:
-    if mark is None:
-        raise AssertionError("a parser's event always has marks")
-    return mark
-
-
-def _needs_quotes(event: yaml.ScalarEvent, is_key: bool) -> bool:
-    if not event.implicit[0] or event.tag is not None or event.style not in (None, ""):
-        return False
-    return bool(_AMBIGUOUS.fullmatch(event.value) or (is_key and _NOT_TEXT_AS_KEY.fullmatch(event.value)))
-
-
-def _quoted(text: str, spans: list[tuple[int, int]]) -> str:
-    parts: list[str] = []
-    last = 0
-    for start, end in spans:
-        if text[start:end].strip() != text[start:end] or start == end:
-            continue
-        parts += [text[last:start], f'"{text[start:end]}"']
-        last = end
-    return "".join([*parts, text[last:]])

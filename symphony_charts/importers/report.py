@@ -6,7 +6,7 @@ The log records the keys that readers took. A key without a reader is a loss, so
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem, SpecError
@@ -90,9 +90,7 @@ class Log:
         """Record something that was not carried over; duplicates are ignored."""
         self._keep(Note(path=path, what=what, next=next))
 
-    def note(self, path: str, what: str, next: str = "") -> None:
-        """Record a loss."""
-        self.lost(path, what, next)
+    note = lost
 
     def open(self, path: str, values: Mapping[str, object]) -> Reading:
         reading = Reading(values)
@@ -151,9 +149,6 @@ class Imported:
     @property
     def notes(self) -> tuple[Note, ...]:
         return self.report.notes
-
-    def with_report(self, report: Report) -> Imported:
-        return replace(self, report=report)
 
 
 def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> Imported:

@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError, UsageError
-from symphony_charts.formats.data import Values
+from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.field_reader import record_faults
-from symphony_charts.formats.names import address_fault, nearest, repository_fault
+from symphony_charts.formats.names import address_fault, hint, repository_fault
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import project_file, user_file
 from symphony_charts.spec.files import with_location
@@ -187,9 +187,8 @@ class Settings(Keys, frozen=True, kw_only=True):
             which = f"--env {' or --env '.join(names)}" if names else "--env NAME, or list environments in .symph.yaml"
             raise UsageError("which environment?", next=which)
         if names and name not in names:
-            meant = nearest(name, names)
-            hint = f'did you mean "{meant}"?' if meant else f"{self.path} has {', '.join(names)}"
-            raise UsageError(f'no environment is called "{name}"', f"{self.path or '.symph.yaml'}, environments", hint)
+            step = hint(name, names, f"{self.path} has {', '.join(names)}")
+            raise UsageError(f'no environment is called "{name}"', f"{self.path or '.symph.yaml'}, environments", step)
         return name
 
 
@@ -268,19 +267,17 @@ def _settings_in(data: object) -> Settings:
     if isinstance(data.get("pools"), str):
         data["pools"] = [data["pools"]]
     faults = list(record_faults(data, Keys))
-    url = data["repository"].get("url") if isinstance(data.get("repository"), dict) else None
+    url = sub(data, "repository").get("url")
     if isinstance(url, str) and (fault := repository_fault(url, "repository.url")):
         faults.append(fault)
-    for name, each in data["environments"].items() if isinstance(data.get("environments"), dict) else ():
-        server = each.get("server") if isinstance(each, dict) else None
+    for name, each in sub(data, "environments").items():
+        server = sub(each).get("server")
         if isinstance(server, str) and (fault := address_fault(server, f"environments.{name}.server")):
             faults.append(fault)
-    listed = data.get("allow_leaks")
-    faults += [
-        Problem(what="no reason is given", path=f"allow_leaks[{index}].reason", next="say why it is no secret")
-        for index, each in enumerate(listed if isinstance(listed, list) else [])
-        if isinstance(each, dict) and isinstance(each.get("reason"), str) and not each["reason"].strip()
-    ]
+    for index, each in enumerate(data["allow_leaks"] if isinstance(data.get("allow_leaks"), list) else []):
+        if isinstance(reason := sub(each).get("reason"), str) and not reason.strip():
+            path = f"allow_leaks[{index}].reason"
+            faults.append(Problem(what="no reason is given", path=path, next="say why it is no secret"))
     if faults:
         raise SpecError(faults)
     return msgspec.convert(data, Settings)

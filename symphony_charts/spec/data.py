@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
 
@@ -188,14 +188,12 @@ def _unknown_names(assigned: Any, data: Any, spec: Mapping[str, Any], above: tup
 
 
 def _unknown(name: str, path: str, known: Mapping[str, Any], spec: Mapping[str, Any]) -> Problem:
-    groups = [group for group, inner in sub(spec, "groups").items() if name in sub(inner, "processes")]
-    near = nearest(name, known)
-    if groups:
-        step = f"did you mean groups.{groups[0]}.processes.{name}?"
-    elif near:
+    step = f"known here: {', '.join(known)}" if known else f"the spec has no {path}"
+    if near := nearest(name, known):
         step = f"did you mean {path}.{near}?"
-    else:
-        step = f"known here: {', '.join(known)}" if known else f"the spec has no {path}"
+    for group, inner in sub(spec, "groups").items():
+        if name in sub(inner, "processes"):
+            step = f"did you mean groups.{group}.processes.{name}?"
     return Problem(what=f'there is no "{name}" in {path}', next=step)
 
 
@@ -228,7 +226,7 @@ _HEADER = "# Written by symph: ports stay as they are when services come and go.
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Lock file of an experiment: `ports` by service, and the last packaged `version` and its `digest`."""
 
-    ports: dict[str, int] = {}
+    ports: dict[str, Annotated[int, msgspec.Meta(ge=1, le=65535)]] = {}
     version: str | None = None
     digest: str | None = None
 
@@ -240,23 +238,15 @@ def parse(text: str) -> Lock:
     """
     data = load(text)
     try:
-        lock = msgspec.convert({} if data is None else data, Lock)
+        return msgspec.convert({} if data is None else data, Lock)
     except msgspec.ValidationError as error:
         raise SpecError.one(f"not a lock file: {error}", next="restore it from Git, or delete it") from error
-    for service, port in lock.ports.items():
-        if not 1 <= port <= 65535:
-            raise SpecError.one(f"the port {port} is no port", f"ports.{service}", "restore the file from Git")
-    return lock
 
 
 def render(lock: Lock) -> str:
     """Return the text of `lock`, with services sorted by name, so that equal locks have equal text."""
-    data: dict[str, object] = {"ports": dict(sorted(lock.ports.items()))}
-    if lock.version is not None:
-        data["version"] = lock.version
-    if lock.digest is not None:
-        data["digest"] = lock.digest
-    return _HEADER + dump(data)
+    versions = msgspec.to_builtins(msgspec.structs.replace(lock, ports={}))
+    return _HEADER + dump({"ports": dict(sorted(lock.ports.items())), **versions})
 
 
 # Values and Kubernetes fields with another name than ours; `cmds` becomes `command`.

@@ -7,6 +7,7 @@ list, after ours. `expand` has Kubernetes' rules for ``$(VAR)``.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -183,12 +184,8 @@ def interpret(
             environment[name] = facts[source]
         elif isinstance(source, ServiceFact) and source.part == "OWN_ADDR":
             # If only the pod knows its address, use a variable reference.
-            known = facts[Fact.ADDRESS]
-            host = (
-                known
-                if isinstance(known, str)
-                else f"$({variable_names.service_variable(source.service, 'BIND_HOST')})"
-            )
+            known, variable = facts[Fact.ADDRESS], variable_names.service_variable(source.service, "BIND_HOST")
+            host = known if isinstance(known, str) else f"$({variable})"
             environment[name] = joined(host, addresses[source.service].text("OWN_PORT", index))
         elif isinstance(source, ServiceFact):
             environment[name] = addresses[source.service].text(source.part, index)
@@ -206,6 +203,9 @@ def pod_order(values: Mapping[str, object]) -> list[str]:
     return [*sorted(values.keys() - referring), *sorted(referring, key=reference_order)]
 
 
+_REFERENCE = re.compile(r"\$(?:\$|\(([^)]*)\))")
+
+
 def expand(text: str, variables: Mapping[str, str]) -> str:
     """Return `text` with each ``$(NAME)`` replaced by its value.
 
@@ -214,30 +214,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
     Source: kubernetes/kubernetes third_party/forked/golang/expansion/expand.go.
     """
-    if "$" not in text:
-        return text
-    parts: list[str] = []
-    position = 0
-    while (dollar := text.find("$", position)) >= 0 and dollar + 1 < len(text):
-        parts.append(text[position:dollar])
-        following = text[dollar + 1]
-        if following == "$":
-            parts.append("$")
-            position = dollar + 2
-            continue
-        end = text.find(")", dollar) if following == "(" else -1
-        if following == "(" and end >= 0:
-            name = text[dollar + 2 : end]
-            parts.append(variables.get(name, f"$({name})"))
-            position = end + 1
-        elif following == "(":
-            parts.append("$(")
-            position = dollar + 2
-        else:
-            parts.append("$" + following)
-            position = dollar + 2
-    parts.append(text[position:])
-    return "".join(parts)
+    return _REFERENCE.sub(lambda found: "$" if found[1] is None else variables.get(found[1], found[0]), text)
 
 
 class EntryPoint(NamedTuple):

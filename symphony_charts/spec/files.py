@@ -8,15 +8,16 @@ import json
 import re
 import shlex
 import sys
-from collections.abc import Sequence, Set
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.yaml_read import line_of, load
+from symphony_charts.formats.yaml_read import line_of, load, place
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.checks.names import with_clean_names
 from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, spec_path, to_data, to_record
@@ -28,56 +29,49 @@ from symphony_charts.spec.sources import ConfigFile, SecretFile
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _BEGIN = "symph init NAME makes a spec to begin with"
 # Other suffixes: the kind of file, and the next step.
-_SCRIPT = "a spec names what it runs, as in `command: sh` and `args: [{name}]`; " + _BEGIN
+_SCRIPT = ("a shell script", "a spec names what it runs, as in `command: sh` and `args: [{name}]`; " + _BEGIN)
+_ARCHIVE = ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart")
 _OTHERS = {
-    ".sh": ("a shell script", _SCRIPT),
-    ".bash": ("a shell script", _SCRIPT),
+    ".sh": _SCRIPT,
+    ".bash": _SCRIPT,
     ".ipynb": ("a notebook", "save it as a program that a spec can name: jupyter nbconvert --to script {name}"),
     ".toml": ("a TOML file", "experiments are written in YAML, JSON or Python; " + _BEGIN),
     ".tf": ("a Terraform file", "`terraform show -json > cluster.json` makes a file of node pools for `--pools`"),
-    ".tgz": ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart"),
-    ".gz": ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart"),
+    ".tgz": _ARCHIVE,
+    ".gz": _ARCHIVE,
     ".zip": ("an archive", "unpack it, and give the spec"),
     ".md": ("a text", _BEGIN),
     ".txt": ("a text", _BEGIN),
 }
+# Keys at the left margin of other formats, keys of a spec that these lack, the format, and the next step.
+_SPEC_KEYS = ("processes", "groups")
+_FORMATS: tuple[tuple[str, Sequence[str], str, str], ...] = (
+    ("services", _SPEC_KEYS, "a docker compose file", "symph import compose {path} --to experiment.yaml"),
+    ("apiVersion kind", (), "a Kubernetes manifest ({kind})", "kubectl apply -f {path} creates it; " + _BEGIN),
+    ("apiVersion version", (), "the Chart.yaml of a Helm chart", "give the spec that it was made of"),
+    ("repository", _SPEC_KEYS, "a settings file (.symph.yaml)", "give the spec beside it; " + _BEGIN),
+    ("pools", _SPEC_KEYS, "a file of node pools", "give it to a plan: symph plan SPEC --pools {path}"),
+    ("groups workload run", (), "the values of a chart", "give them with its spec: symph package SPEC -f {path}"),
+    ("groups fullnameOverride", (), "the values of a chart", "give them with its spec: symph package SPEC -f {path}"),
+)
 
 
 def mistaken_for(path: Path, text: str) -> SpecError | None:
     """Return an error if `text` is in another known format; None otherwise."""
-    found = re.findall(r'^(?:[ \t{]{0,5}"(\w+)"|(\w+))[ \t]*:', text, re.MULTILINE)
-    keys = frozenset(quoted or plain for quoted, plain in found)
-    said = _by_keys(keys, text, str(path)) or _OTHERS.get(path.suffix)
+    keys = {
+        quoted or plain for quoted, plain in re.findall(r'^(?:[ \t{]{0,5}"(\w+)"|(\w+))[ \t]*:', text, re.MULTILINE)
+    }
+    kind = re.search(r'^[ \t"]*kind"?[ \t]*:[ \t]*["\']?(\w+)', text, re.MULTILINE)
+    found = (form[2:] for form in _FORMATS if keys.issuperset(form[0].split()) and keys.isdisjoint(form[1]))
+    said = next(found, _OTHERS.get(path.suffix))
     if said is None:
         return None
     what, step = said
-    return SpecError.one(f"this is {what}, not an experiment", str(path), step.format(name=shlex.quote(path.name)))
-
-
-def _by_keys(keys: Set[str], text: str, name: str) -> tuple[str, str] | None:
-    """Return the format that has these keys at its left margin, and the next step."""
-    # Protect braces in the file name from `format`.
-    name = shlex.quote(name).replace("{", "{{").replace("}", "}}")
-    if "services" in keys and not keys & {"processes", "groups"}:
-        return "a docker compose file", f"symph import compose {name} --to experiment.yaml"
-    if "apiVersion" in keys and "kind" in keys:
-        match = re.search(r'^[ \t"]*kind"?[ \t]*:[ \t]*["\']?(\w+)', text, re.MULTILINE)
-        kind = match[1] if match else "object"
-        if kind == "DIJob":
-            return "a DIJob of DI-engine", f"symph import dijob {name} --to experiment.yaml"
-        return f"a Kubernetes manifest ({kind})", f"kubectl apply -f {name} creates it; {_BEGIN}"
-    if keys >= {"apiVersion", "version"}:
-        return (
-            "the Chart.yaml of a Helm chart",
-            "give the spec that it was made of, or install it: helm install NAME FOLDER",
-        )
-    if "repository" in keys and not keys & {"processes", "groups"}:
-        return "a settings file (.symph.yaml)", f"give the spec beside it; {_BEGIN}"
-    if "pools" in keys and not keys & {"processes", "groups"}:
-        return "a file of node pools", f"give it to a plan: symph plan SPEC --pools {name}"
-    if keys >= {"groups", "workload", "run"} or keys >= {"groups", "fullnameOverride"}:
-        return "the values of a chart", f"give them with its spec: symph package SPEC -f {name}"
-    return None
+    if "{kind}" in what and kind is not None and kind[1] == "DIJob":
+        what, step = "a DIJob of DI-engine", "symph import dijob {path} --to experiment.yaml"
+    what = what.format(kind=kind[1] if kind else "object")
+    step = step.format(name=shlex.quote(path.name), path=shlex.quote(str(path)))
+    return SpecError.one(f"this is {what}, not an experiment", str(path), step)
 
 
 def absent(path: Path) -> SpecError:
@@ -91,12 +85,15 @@ def absent(path: Path) -> SpecError:
         return SpecError.one(f"the folder {path} holds no experiment.yaml", str(path), step)
     if not path.parent.is_dir():
         return SpecError.one(f"no such file: {path}", str(path), f"there is no folder {path.parent}; {_BEGIN}")
-    near = difflib.get_close_matches(path.name, _specs_in(path.parent), n=1)
-    if near:
-        return SpecError.one(f"no such file: {path}", str(path), f"did you mean {path.with_name(near[0])}?")
+    specs = _specs_in(path.parent)
     # A missing default `experiment.*` file means that the folder has no default spec; list its specs.
-    others = [item for item in _specs_in(path.parent) if not item.startswith(".")] if path.stem == "experiment" else []
-    step = f"give one: {', '.join(others[:4])}" if others else f"give the path of a .yaml, .json or .py; {_BEGIN}"
+    others = [item for item in specs if path.stem == "experiment" and not item.startswith(".")]
+    if near := difflib.get_close_matches(path.name, specs, n=1):
+        step = f"did you mean {path.with_name(near[0])}?"
+    elif others:
+        step = f"give one: {', '.join(others[:4])}"
+    else:
+        step = f"give the path of a .yaml, .json or .py; {_BEGIN}"
     return SpecError.one(f"no such file: {path}", str(path), step)
 
 
@@ -114,7 +111,6 @@ _HINT = "give a .yaml, .json or .py that you may read"
 _LOCK = ".lock.yaml"
 # The spec from stdin: its paths are relative to the current folder, and the experiment's name names its lock file.
 _STDIN = Path("-")
-_LINE_SAID = re.compile(r" \(line (\d+)\)\Z")
 _MAX_CONFIG_BYTES = 1024 * 1024
 
 
@@ -189,7 +185,7 @@ def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experime
     refuse_words(path)
     text = _text_of(path)
     try:
-        data = _json(text) if path.suffix == ".json" else load(text)
+        data = _json(text) if path.suffix == ".json" and text.strip() else load(text)
         written = to_record(changed(data, changes))
         return written, with_files(finish(written), path.parent)
     except SpecError as error:
@@ -233,62 +229,34 @@ def _text_of(path: Path) -> str:
         raise SpecError.one(f"cannot read {path}: {error.strerror}", str(path), _HINT) from error
 
 
+_NO_COMMENTS = ("JSON has no comments", "leave them out, or write the experiment in YAML")
+_JSON_FAULTS = {"/": _NO_COMMENTS, "#": _NO_COMMENTS, "'": ("texts need double quotes", "write them so")}
+
+
 def _json(text: str) -> object:
     """Return JSON data. Unlike `json`, refuse duplicate keys."""
 
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        data = dict(pairs)
-        if len(data) < len(pairs):
-            twice = next(key for number, (key, _) in enumerate(pairs) if key in dict(pairs[:number]))
-            raise SpecError.one(f'the key "{twice}" appears twice in one map', twice, "keep one of them")
-        return data
+        if twice := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
+            raise SpecError.one(f'the key "{twice[0]}" appears twice in one map', twice[0], "keep one of them")
+        return dict(pairs)
 
     try:
         data: object = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        what, step = _json_fault(error, text)
-        raise SpecError.one(f"not valid JSON: {what}", f"line {error.lineno}, column {error.colno}", step) from error
+        other = (error.msg, "look at this place, and at the text before it")
+        what, step = _JSON_FAULTS.get(text[error.pos : error.pos + 1], other)
+        raise SpecError.one(f"not valid JSON: {what}", f"line {error.lineno}:{error.colno}", step) from error
     except RecursionError as error:
         raise SpecError.one("nested too deeply") from error
     return data
 
 
-def _json_fault(error: json.JSONDecodeError, text: str) -> tuple[str, str]:
-    rest, before = text[error.pos :], text[: error.pos].rstrip()
-    if not text.strip():
-        return "the file is empty", "begin with a `name` and `processes`"
-    if rest.startswith(("//", "/*", "#")):
-        return "JSON has no comments", "leave them out, or write the experiment in YAML"
-    if rest.startswith(("}", "]")) and before.endswith(","):
-        return "a comma before the closing bracket", "leave it out"
-    if rest.startswith("'"):
-        return "texts need double quotes", "write them so"
-    if rest.startswith('"') and not before.endswith((",", "{", "[", ":")):
-        return "a comma is missing before this", "write one"
-    return error.msg, "look at this place, and at the text before it"
-
-
 def with_location(error: SpecError, path: Path, text: str, changes: Sequence[str] = ()) -> SpecError:
     """Return `error` with file and line before the path of each fault, or with the change that caused it."""
     ours, others = at_changes(error, changes)
-    return SpecError([*ours, *(_located(problem, path, text) for problem in others)])
-
-
-def _located(problem: Problem, path: Path, text: str) -> Problem:
-    match = _LINE_SAID.search(problem.what)
-    if match is None:
-        return problem.moved_to(_place(path, text, problem.path))
-    # Before parsing there are no lines for paths; the parser puts the line into its message.
-    where = ", ".join(part for part in (f"{path}:{match[1]}", problem.path) if part)
-    return Problem(what=problem.what[: match.start()], path=where, next=problem.next)
-
-
-def _place(path: Path, text: str, inside: str) -> str:
-    if (match := re.fullmatch(r"line (\d+), column (\d+)", inside)) is not None:
-        return f"{path}:{match[1]}:{match[2]}"
-    line = line_of(text, inside) if inside else None
-    file = f"{path}:{line}" if line is not None else str(path)
-    return file if not inside or inside.startswith("line ") else f"{file}, {inside}"
+    located = (one.moved_to(place(str(path), one.path, partial(line_of, text))) for one in others)
+    return SpecError([*ours, *located])
 
 
 def with_files(experiment: Experiment, folder: Path) -> Experiment:

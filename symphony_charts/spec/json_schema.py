@@ -96,18 +96,8 @@ _PORTS: Schema = {"type": "object", "propertyNames": _SERVICE, "additionalProper
 _SERVICES: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": {"anyOf": [_SERVICE, _PORTS]}}, _PORTS]}
 _CONNECTS: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": _SERVICE}]}
 _WORD_FIELDS = (
-    "command",
-    "args",
-    "cmds",
-    "preamble",
-    "after",
-    "names",
-    "done_when",
-    "order",
-    "only",
-    "also_at",
-    "groups",
-    "pass_env",
+    *("command", "args", "cmds", "preamble", "after", "names"),
+    *("done_when", "order", "only", "also_at", "groups", "pass_env"),
 )
 _TEXT_FIELDS = ("requests", "limits", "labels", "annotations", "node_selector", "capabilities")
 
@@ -174,16 +164,8 @@ def _described(record: type[msgspec.Struct], properties: dict[str, Schema]) -> d
 
 
 def _records() -> dict[str, type[msgspec.Struct]]:
-    return {
-        name: record
-        for module in (model, sources, workload)
-        for name, record in vars(module).items()
-        if _is_record(record)
-    }
-
-
-def _is_record(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, msgspec.Struct)
+    named = {**vars(model), **vars(sources), **vars(workload)}
+    return {name: each for name, each in named.items() if isinstance(each, type) and issubclass(each, msgspec.Struct)}
 
 
 def _anything(kind: type) -> Schema:
@@ -204,21 +186,16 @@ def _describe(schema: Schema) -> None:
 def _shorten(name: str, schema: Schema) -> None:
     properties: dict[str, Schema] = schema["properties"]
     for field in properties:
-        change = _FORMS.get(field)
-        if field in _WORD_FIELDS and _is_list(properties[field]):
-            properties[field] = _also(properties[field], _WORDS)
-        elif _is_map_of_texts(properties[field]) and field in (*_TEXT_FIELDS, "env"):
+        form = properties[field]
+        is_list = any(option.get("type") == "array" for option in form.get("anyOf", [form]))
+        if field in _WORD_FIELDS and is_list:
+            properties[field] = _also(form, _WORDS)
+        elif form.get("additionalProperties") == {"type": "string"} and field in (*_TEXT_FIELDS, "env"):
             properties[field] = _TEXTS
-        elif change is not None and (name, field) not in _EXCEPT:
-            properties[field] = change(properties[field])
-
-
-def _is_map_of_texts(field: Schema) -> bool:
-    return bool(field.get("additionalProperties") == {"type": "string"})
-
-
-def _is_list(field: Schema) -> bool:
-    return any(option.get("type") == "array" for option in field.get("anyOf", [field]))
+        elif field in _REPLACED:
+            properties[field] = _REPLACED[field]
+        elif field in _SHORT and (name, field) != ("Assignment", "assign_to"):
+            properties[field] = _also(form, *_SHORT[field])
 
 
 def _also(field: Schema, *forms: Schema) -> Schema:
@@ -226,10 +203,6 @@ def _also(field: Schema, *forms: Schema) -> Schema:
     kept: Schema = {key: field[key] for key in ("description", "default") if key in field}
     bare = {key: value for key, value in field.items() if key not in kept}
     return {**kept, "anyOf": [*(bare["anyOf"] if set(bare) == {"anyOf"} else [bare]), *forms]}
-
-
-def _only(form: Schema) -> Callable[[Schema], Schema]:
-    return lambda _: form
 
 
 def _any_volume(experiment: Schema) -> Schema:
@@ -285,49 +258,44 @@ def _without_tag(record: str) -> Schema:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _probe(field: Schema) -> Schema:
-    return _also(field, {"type": ["integer", "string"]})
-
-
-def _span(field: Schema) -> Schema:
-    return _also(field, {"type": "string", "pattern": r"^\d{1,6}[smh]$"})
-
-
+_PROBE: Schema = {"type": ["integer", "string"]}
+_SPAN: Schema = {"type": "string", "pattern": r"^\d{1,6}[smh]$"}
 _MOUNT_FORM: Schema = {"anyOf": [{"$ref": "#/$defs/Mount"}, {"$ref": "#/$defs/Inline"}, {"type": "string"}]}
-_ENV: Schema = {"type": "object", "additionalProperties": {"anyOf": [_SCALAR, {"$ref": "#/$defs/EnvSource"}]}}
 _RESTART = ["always", "on-failure", "never", "Always", "OnFailure", "Never"]
 _EXPOSED: Schema = {
     "anyOf": [{"enum": list(get_args(get_type_hints(ExposeSettings)["type"]))}, {"$ref": "#/$defs/ExposeSettings"}]
 }
-_FORMS: dict[str, Callable[[Schema], Schema]] = {
-    "env": _only(_ENV),
-    "binds": _only(_SERVICES),
-    "exposes": _only(_SERVICES),
-    "connects": _only(_CONNECTS),
-    "mounts": _only({"anyOf": [_MOUNT_FORM, {"type": "array", "items": _MOUNT_FORM}]}),
-    "restart": _only({"anyOf": [{"enum": _RESTART}, {"type": "null"}]}),
-    "tolerations": lambda field: _also(field, {"$ref": "#/$defs/Toleration"}),
-    "ready": _probe,
-    "initial_delay": _span,
-    "period": _span,
-    "timeout": _span,
-    "tcp": _probe,
-    "http": _probe,
-    "exec": lambda field: _also(field, _WORDS),
-    "assign_to": lambda field: _also(field, {"enum": ["machine", "gpu", "resource", "node_pool"]}),
-    "port_range": lambda field: _also(field, {"type": "string", "pattern": r"^\s*\d{1,6}\s*-\s*\d{1,6}\s*$"}),
-    "secrets": lambda field: _also(
-        field,
-        {"type": "string"},
-        {"$ref": "#/$defs/SecretFile"},
-        {"type": "array", "items": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/SecretFile"}]}},
-    ),
-    "configs": _only(
-        {"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ConfigFile"}]}}
-    ),
-    "expose": _only({"type": "object", "additionalProperties": _EXPOSED}),
-    "image_pull_secrets": _only(_WORDS),
-    "networks": _only(_WORDS),
+_SECRET: Schema = {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/SecretFile"}]}
+
+
+def _map_of(form: Schema) -> Schema:
+    return {"type": "object", "additionalProperties": form}
+
+
+# Schemas in place of those of the records.
+_REPLACED: dict[str, Schema] = {
+    "env": _map_of({"anyOf": [_SCALAR, {"$ref": "#/$defs/EnvSource"}]}),
+    "binds": _SERVICES,
+    "exposes": _SERVICES,
+    "connects": _CONNECTS,
+    "mounts": {"anyOf": [_MOUNT_FORM, {"type": "array", "items": _MOUNT_FORM}]},
+    "restart": {"anyOf": [{"enum": _RESTART}, {"type": "null"}]},
+    "configs": _map_of({"anyOf": [{"type": "string"}, {"$ref": "#/$defs/ConfigFile"}]}),
+    "expose": _map_of(_EXPOSED),
+    "image_pull_secrets": _WORDS,
+    "networks": _WORDS,
 }
-# `assign_to` in an assignment has no short form.
-_EXCEPT = frozenset((("Assignment", "assign_to"),))
+# Short forms beside the schemas of the records.
+_SHORT: dict[str, tuple[Schema, ...]] = {
+    "tolerations": ({"$ref": "#/$defs/Toleration"},),
+    "ready": (_PROBE,),
+    "initial_delay": (_SPAN,),
+    "period": (_SPAN,),
+    "timeout": (_SPAN,),
+    "tcp": (_PROBE,),
+    "http": (_PROBE,),
+    "exec": (_WORDS,),
+    "assign_to": ({"enum": ["machine", "gpu", "resource", "node_pool"]},),
+    "port_range": ({"type": "string", "pattern": r"^\s*\d{1,6}\s*-\s*\d{1,6}\s*$"},),
+    "secrets": (*_SECRET["anyOf"], {"type": "array", "items": _SECRET}),
+}

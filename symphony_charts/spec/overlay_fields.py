@@ -8,7 +8,7 @@ Probe).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,19 +17,17 @@ from symphony_charts.formats.quantity import is_quantity
 from symphony_charts.formats.yaml_read import scalar_text
 from symphony_charts.spec.checks.names import may_be_set
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
-from symphony_charts.spec.shorthand_fields import restart, words
+from symphony_charts.spec.shorthand import GPU_RESOURCE, restart, words
 from symphony_charts.spec.sources import AnyVolume, EnvSource, ExecProbe, Mount, Probe, Toleration
 from symphony_charts.spec.variable_names import DEFAULT_SHELL
 
 Data: TypeAlias = "dict[str, object]"
-_Record = TypeVar("_Record")
 # value -> (value of the field, rest for the overlay); None for nothing.
 _Reader: TypeAlias = "Callable[[Any], tuple[object, object]]"
 _Words: TypeAlias = "Mapping[tuple[str, ...], tuple[str, _Reader]]"
 
 # Maps that an overlay extends instead of replacing.
 ADDED = frozenset(("env", "requests", "limits", "labels", "annotations", "node_selector"))
-GPU_RESOURCE = "nvidia.com/gpu"
 
 _TOLERATION = {name: name for name in ("key", "operator", "value", "effect")} | {"tolerationSeconds": "seconds"}
 _VOLUMES: dict[str, tuple[str, dict[str, str]]] = {
@@ -85,6 +83,18 @@ def container_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
 def pod_fields(overlay: Mapping[str, object]) -> tuple[Data, Data]:
     """Return the pod-level fields that a pod's `overlay` sets, and the rest of the overlay."""
     return _fields(overlay, POD_WORDS)
+
+
+def laid_over(record: object, fields: Mapping[str, object]) -> Data:
+    """Return the values of `fields` over those of `record`, a Struct or its data."""
+
+    def old(field: str) -> Any:
+        return record.get(field, {}) if isinstance(record, dict) else getattr(record, field)
+
+    return {
+        name: {**old(name), **value} if name in ADDED and isinstance(value, dict) else value
+        for name, value in fields.items()
+    }
 
 
 def volume_field(item: Mapping[str, object]) -> AnyVolume | None:

@@ -7,7 +7,7 @@ after those of its processes; its settings for a container apply to that process
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -16,11 +16,12 @@ from symphony_charts.formats.data import maps, merge_overlay, sub
 from symphony_charts.formats.names import join
 from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup
 from symphony_charts.spec.overlay_fields import (
-    ADDED,
     CONTAINER_WORDS,
     POD_WORDS,
     Data,
     container_fields,
+    laid_over,
+    merge_probe,
     mount_field,
     pod_fields,
     probe_field,
@@ -29,21 +30,20 @@ from symphony_charts.spec.overlay_fields import (
 from symphony_charts.spec.sources import AnyVolume, Mount
 from symphony_charts.spec.variable_names import DEFAULT_SHELL, shell_argv
 
-_Settings = TypeVar("_Settings", bound=PodSettings)
 _Pod = TypeVar("_Pod", ProcessGroup, Process)
 
 
 def with_overlays_as_fields(experiment: Experiment) -> Experiment:
     """Return `experiment` without overlay values that a field can hold. Idempotent."""
     pods: list[ProcessGroup | Process] = [*experiment.groups.values(), *experiment.processes.values()]
-    if not any(pod.pod_overlay or any(member.container_overlay for member in _members(pod)) for pod in pods):
+    if not any(pod.pod_overlay or any(each.container_overlay for each in _members(pod, "").values()) for pod in pods):
         return experiment
     groups = {name: _settled(name, group) for name, group in experiment.groups.items()}
     lone = {name: _settled(name, process) for name, process in experiment.processes.items()}
     volumes = dict(experiment.volumes)
-    settled: list[ProcessGroup | Process] = [*groups.values(), *lone.values()]
-    for pod in settled:
-        for name, volume in _mounted_volumes(pod):
+    pods = [*groups.values(), *lone.values()]
+    for pod in pods:
+        for name, volume in _mounted_volumes(pod).items():
             volumes.setdefault(name, volume)
     return msgspec.structs.replace(
         experiment,
@@ -53,27 +53,27 @@ def with_overlays_as_fields(experiment: Experiment) -> Experiment:
     )
 
 
-def _members(pod: ProcessGroup | Process) -> list[Process]:
-    return list(pod.processes.values()) if isinstance(pod, ProcessGroup) else [pod]
+def _members(pod: ProcessGroup | Process, name: str) -> dict[str, Process]:
+    return pod.processes if isinstance(pod, ProcessGroup) else {name: pod}
 
 
-def _each(name: str, pod: _Pod, change: Callable[[str, Process], Process]) -> _Pod:
+def _with_members(pod: _Pod, members: Mapping[str, Process], name: str, overlay: Data) -> _Pod:
     if isinstance(pod, ProcessGroup):
-        processes = {member: change(member, process) for member, process in pod.processes.items()}
-        return msgspec.structs.replace(pod, processes=processes)
-    return change(name, pod)
+        return msgspec.structs.replace(pod, processes=dict(members), pod_overlay=overlay)
+    return msgspec.structs.replace(members[name], pod_overlay=overlay)
 
 
 # --- pods and their containers ---------------------------------------------------------------------------------------
 
 
 def _settled(name: str, pod: _Pod) -> _Pod:
-    processes = pod.processes if isinstance(pod, ProcessGroup) else {name: pod}
     fields, rest = pod_fields(pod.pod_overlay)
-    own: dict[str, list[Data]] = {}
-    spec = dict(sub(rest, "spec"))
+    pod = msgspec.structs.replace(pod, **laid_over(pod, fields))
+    processes = _members(pod, name)
+    overlays = {each: process.container_overlay for each, process in processes.items()}
     is_finite = any(process.lifecycle == "finite" for process in processes.values())
     sidecars = [each for each, process in processes.items() if is_finite and process.lifecycle == "service"]
+    spec = dict(sub(rest, "spec"))
     for key, names in (("containers", list(processes)), ("initContainers", sidecars)):
         listed = spec.get(key)
         if not isinstance(listed, list):
@@ -81,29 +81,30 @@ def _settled(name: str, pod: _Pod) -> _Pod:
         foreign = []
         for item in listed:
             if isinstance(item, dict) and item.get("name") in names:
-                own.setdefault(item["name"], []).append({part: item[part] for part in item if part != "name"})
+                more = {part: item[part] for part in item if part != "name"}
+                overlays[item["name"]] = _joined(overlays[item["name"]], more)
             else:
                 foreign.append(item)
         spec = _put(spec, key, foreign)
     rest = _put(rest, "spec", spec) if isinstance(rest.get("spec"), dict) else rest
-    pod = msgspec.structs.replace(_with_fields(pod, fields), pod_overlay=rest)
-    return _each(name, pod, lambda member, process: _container(process, own.get(member, ())))
+    members = {each: _overlaid(process, overlays[each]) for each, process in processes.items()}
+    return _with_members(pod, members, name, rest)
 
 
-def _container(process: Process, more: Iterable[Data]) -> Process:
-    """Return the process with the fields of its overlay and of `more`; the last one wins."""
-    left: Data = {}
-    for overlay in (process.container_overlay, *more):
-        # The times of a probe wait for the overlay with its handler.
-        waiting: Data = (
-            {"readinessProbe": left.pop("readinessProbe")} if "readinessProbe" in {*left} & {*overlay} else {}
-        )
-        process, fields, rest = _overlaid(process, merge_overlay(waiting, overlay))
-        left = merge_overlay(_without_variables(left, list(sub(fields, "env"))), rest)
-    return msgspec.structs.replace(process, container_overlay=left)
+def _joined(base: Mapping[str, object], over: Mapping[str, object]) -> Data:
+    """Return two overlays of one container as one; a variable is replaced as a whole, as is the question of a probe."""
+    names = _names(over, "env")
+    if isinstance(listed := base.get("env"), list):
+        kept = [item for item in listed if not isinstance(item, dict) or item.get("name") not in names]
+        base = _put(base, "env", kept)
+    merged = merge_overlay(base, over)
+    if isinstance(merged.get("readinessProbe"), dict):
+        merged["readinessProbe"] = merge_probe(sub(base, "readinessProbe"), sub(over, "readinessProbe"))
+    return merged
 
 
-def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process, Data, Data]:
+def _overlaid(process: Process, overlay: Mapping[str, object]) -> Process:
+    """Return the process with fields in place of its overlays, which are `overlay`."""
     rest = dict(overlay)
     # Keep resources in the overlay: `reserve` would lower them in a field.
     exact = {"resources": rest.pop("resources")} if process.reserve and "resources" in rest else {}
@@ -113,48 +114,29 @@ def _overlaid(process: Process, overlay: Mapping[str, object]) -> tuple[Process,
         command = [*shell_argv(process.shell), script]
         process = msgspec.structs.replace(process, command=command, cmds=None, preamble=[], shell=DEFAULT_SHELL)
     fields, rest = container_fields(rest)
-    process = _with_fields(process, fields)
+    process = msgspec.structs.replace(process, **laid_over(process, fields))
     probe = probe_field(process.ready, sub(rest, "readinessProbe"), {*process.binds, *process.exposes})
     if probe is not None:
         process = msgspec.structs.replace(process, ready=probe)
         del rest["readinessProbe"]
     foreign = _names(rest, "env")
-    if not foreign.isdisjoint(process.env):
-        env = {name: value for name, value in process.env.items() if name not in foreign}
-        process = msgspec.structs.replace(process, env=env)
-    return process, fields, {**rest, **exact}
-
-
-def _with_fields(record: _Settings, fields: Mapping[str, object]) -> _Settings:
-    changes = {
-        field: {**getattr(record, field), **value} if field in ADDED and isinstance(value, dict) else value
-        for field, value in fields.items()
-    }
-    return msgspec.structs.replace(record, **changes)
-
-
-def _without_variables(overlay: Data, names: Collection[str]) -> Data:
-    entries = overlay.get("env")
-    if not isinstance(entries, list):
-        return overlay
-    left = [item for item in entries if not isinstance(item, dict) or item.get("name") not in names]
-    return _put(overlay, "env", left)
+    env = {name: value for name, value in process.env.items() if name not in foreign}
+    return msgspec.structs.replace(process, env=env, container_overlay={**rest, **exact})
 
 
 # --- volumes and mounts ----------------------------------------------------------------------------------------------
 
 
-def _mounted_volumes(pod: ProcessGroup | Process) -> Iterator[tuple[str, AnyVolume]]:
-    """Yield the volumes of the pod's overlay that the experiment can declare and that a process mounts."""
-    mounted = {mount.volume for process in _members(pod) for mount in process.mounts}
-    for process in _members(pod):
+def _mounted_volumes(pod: ProcessGroup | Process) -> dict[str, AnyVolume]:
+    """Return the volumes of the pod's overlay that the experiment can declare and that a process mounts."""
+    mounted = set()
+    for process in _members(pod, "").values():
+        mounted |= {mount.volume for mount in process.mounts}
         fields = map(mount_field, maps(process.container_overlay, "volumeMounts"))
         mounted |= {str(field.get("volume")) for field in fields if field is not None}
-    for item in maps(sub(pod.pod_overlay, "spec"), "volumes"):
-        field = volume_field(item)
-        name = item.get("name")
-        if field is not None and isinstance(name, str) and name in mounted:
-            yield name, field
+    items = maps(sub(pod.pod_overlay, "spec"), "volumes")
+    found = {str(item["name"]): volume_field(item) for item in items if item.get("name") in mounted}
+    return {name: volume for name, volume in found.items() if volume is not None}
 
 
 def _with_volumes(name: str, pod: _Pod, volumes: Mapping[str, AnyVolume]) -> _Pod:
@@ -162,15 +144,15 @@ def _with_volumes(name: str, pod: _Pod, volumes: Mapping[str, AnyVolume]) -> _Po
 
     A volume with different content in the overlay stays there, with its mounts.
     """
-    usable = set(volumes)
-    spec = sub(pod.pod_overlay, "spec")
+    spec, overlay = sub(pod.pod_overlay, "spec"), pod.pod_overlay
     if isinstance(listed := spec.get("volumes"), list):
-        taken = [each for each, volume in _mounted_volumes(pod) if volumes[each] == volume]
+        taken = [each for each, volume in _mounted_volumes(pod).items() if volumes[each] == volume]
         left = [item for item in listed if not isinstance(item, dict) or item.get("name") not in taken]
         spec = _put(spec, "volumes", left)
-        pod = msgspec.structs.replace(pod, pod_overlay=_put(pod.pod_overlay, "spec", spec))
-        usable -= _names(spec, "volumes")
-    return _each(name, pod, lambda _, process: _with_mounts(process, usable))
+        overlay = _put(overlay, "spec", spec)
+    usable = volumes.keys() - _names(spec, "volumes")
+    members = {each: _with_mounts(process, usable) for each, process in _members(pod, name).items()}
+    return _with_members(pod, members, name, overlay)
 
 
 def _with_mounts(process: Process, volumes: Container[str]) -> Process:

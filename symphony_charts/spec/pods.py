@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
-from symphony_charts.errors import NotFound, Problem, SpecError
+from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.quantity import is_quantity, quantity
 from symphony_charts.spec.model import Experiment, PodSettings, Process
 
@@ -130,21 +130,20 @@ def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) ->
     taken = {claim.port for claim in claims.values() if claim.port is not None}
     low, high = experiment.port_range
     for name, port in (pinned or {}).items():
-        claim = claims.get(name)
-        if claim is not None and claim.port is None and low <= port <= high and port not in taken:
-            claim.port = port
+        pinned_claim = claims.get(name)
+        if pinned_claim is not None and pinned_claim.port is None and low <= port <= high and port not in taken:
+            pinned_claim.port = port
             taken.add(port)
     free = (port for port in range(low, high + 1) if port not in taken)
-    return tuple(
-        Service(
-            name=name,
-            port=claim.port if claim.port is not None else _next(free, experiment, name),
-            listener=claim.listener,
-            is_bound=claim.is_bound,
-            is_exposed=claim.is_exposed,
-        )
-        for name, claim in claims.items()
-    )
+    services = []
+    for name, claim in claims.items():
+        number = claim.port if claim.port is not None else next(free, None)
+        if number is None:
+            step = f"widen `port_range` (now {low}-{high})"
+            raise SpecError.one(f'no port left for service "{name}"', "port_range", step)
+        bound, exposed = claim.is_bound, claim.is_exposed
+        services.append(Service(name=name, port=number, listener=claim.listener, is_bound=bound, is_exposed=exposed))
+    return tuple(services)
 
 
 def pins_of(services: tuple[Service, ...]) -> dict[str, int]:
@@ -165,19 +164,6 @@ def _claims(experiment: Experiment) -> dict[str, _Claim]:
             claim.is_bound = True
             claim.port = port if port is not None else claim.port
     return claims
-
-
-def _next(free: Iterator[int], experiment: Experiment, name: str) -> int:
-    try:
-        return next(free)
-    except StopIteration:
-        low, high = experiment.port_range
-        problem = Problem(
-            what=f'no port left for service "{name}"',
-            path="port_range",
-            next=f"widen `port_range` (now {low}-{high})",
-        )
-        raise SpecError([problem]) from None
 
 
 # TorchX lowers every request by 100 millicores and 1024 MB, so that processes that fill a machine still fit beside its

@@ -6,35 +6,250 @@ forms.
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.names import join
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.names import DNS_LABEL, hint, join, sanitize, shorten
 from symphony_charts.formats.yaml_read import plain, scalar_text
-from symphony_charts.spec.shorthand_fields import (
-    VolumeTable,
-    assignment,
-    by_field,
-    exposures,
-    inline_volume,
-    parse_mounts,
-    port_range,
-    probe,
-    restart,
-    shell,
-    texts,
-    tolerations,
-    volume_kinds,
-    words,
-    workload,
-)
+from symphony_charts.spec.json_schema import added_kind
+from symphony_charts.spec.workload import ADDED_KINDS
 
 Data: TypeAlias = "dict[str, object]"
 _Expander: TypeAlias = "Callable[[_Expansion, object, str], object]"
 
 GPU_RESOURCE = "nvidia.com/gpu"
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the container path of POSIX shared memory
+
+_SPANS = ("initial_delay", "period", "timeout")
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+_RESTARTS = {"Always": "always", "OnFailure": "on-failure", "Never": "never", "on_failure": "on-failure"}
+
+
+def words(value: object) -> object:
+    """Return a list of texts; a single text becomes a list of one."""
+    if isinstance(value, str):
+        return [value]
+    return [scalar_text(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def shell(value: object) -> object:
+    """Return the name of a shell as it is; a list of the words before a script becomes a list of texts."""
+    return value if isinstance(value, str) else words(value)
+
+
+def texts(value: object) -> object:
+    return {key: scalar_text(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def restart(value: object) -> object:
+    """Return a restart policy in our spelling; accepts Kubernetes' spelling."""
+    return _RESTARTS.get(value, value) if isinstance(value, str) else value
+
+
+def assignment(value: object) -> object:
+    """Return ``{assign_to: machine}`` for ``machine``."""
+    return {"assign_to": value} if isinstance(value, str) else plain(value)
+
+
+def port_range(value: object) -> object:
+    """Return ``[7000, 8999]`` for ``7000-8999``, Symphony's form."""
+    if isinstance(value, str) and (match := re.fullmatch(r"\s*(\d{1,6})\s*-\s*(\d{1,6})\s*", value, re.ASCII)):
+        return [int(match[1]), int(match[2])]
+    return value
+
+
+def by_field(value: object, field: str) -> object:
+    """Return a map of records; a text becomes a record with that `field`."""
+    if not isinstance(value, dict):
+        return value
+    return {key: {field: item} if isinstance(item, str) else item for key, item in value.items()}
+
+
+def exposures(value: object) -> object:
+    """Return the settings of exposed services; a text becomes the type, and annotations become text."""
+    named = by_field(value, "type")
+    return {key: _annotated(item) for key, item in named.items()} if isinstance(named, dict) else named
+
+
+def _annotated(settings: object) -> object:
+    """Return `settings` with the values of `annotations` as text."""
+    if not isinstance(settings, dict) or "annotations" not in settings:
+        return settings
+    return {**settings, "annotations": texts(settings["annotations"])}
+
+
+def tolerations(value: object) -> object:
+    """Return a list of tolerations, from one or several; `tolerationSeconds` becomes `seconds`."""
+    items = [value] if isinstance(value, dict) else value
+    if not isinstance(items, (list, tuple)):
+        return value
+    return [
+        {("seconds" if key == "tolerationSeconds" else key): part for key, part in item.items()}
+        if isinstance(item, dict)
+        else item
+        for item in items
+    ]
+
+
+def probe(value: object) -> object:
+    """Return a probe from its short forms.
+
+    ``8080`` or a service name is a TCP port. `tcp`, `http` and `exec` have short forms, too, and times may have a
+    unit, as in ``period: 1s``.
+    """
+    if value == "none":
+        return value
+    if isinstance(value, (str, int)) and not isinstance(value, bool):
+        return {"tcp": {"port": value}}
+    if not isinstance(value, dict):
+        return value
+    result = {key: _seconds(item) if key in _SPANS else item for key, item in value.items()}
+    for kind in ("tcp", "http"):
+        if isinstance(result.get(kind), (str, int)):
+            result[kind] = {"port": result[kind]}
+    asked = result.get("exec")
+    if isinstance(asked, (str, list, tuple)):
+        asked = {"command": asked}
+    if isinstance(asked, dict) and "command" in asked:
+        result["exec"] = {**asked, "command": words(asked["command"])}
+    return result
+
+
+def _seconds(value: object) -> object:
+    """Return ``90s``, ``5m`` or ``1h`` in seconds, Kubernetes' unit."""
+    match = re.fullmatch(r"(\d{1,6})([smh])", value, re.ASCII) if isinstance(value, str) else None
+    return int(match[1]) * _UNITS[match[2]] if match else value
+
+
+def workload(value: object) -> object:
+    """Return `workload` with the short forms of kinds expanded."""
+    if not isinstance(value, dict):
+        return value
+    if "appwrapper" in value:
+        value = {**value, "appwrapper": _annotated(value["appwrapper"])}
+    written = {name: value[name] for name in ADDED_KINDS if isinstance(value.get(name), dict)}
+    return {**value, **{name: added_kind(name).expanded(settings) for name, settings in written.items()}}
+
+
+# The inline key, and the field for a bare string under it.
+_KINDS = {
+    "nfs": None,
+    "host_path": "path",
+    "claim": "claim",
+    "empty_dir": "size",
+    "secret": "secret",
+    "config": "config",
+    "device": "path",
+    "git": "repository",
+}
+VOLUME_KINDS = (*_KINDS, "shm")
+_SHARED_NAME = "devshm"
+_ALIASES = {"source": "src", "destination": "dst", "target": "dst", "ro": "readonly", "permissions": "perm"}
+_KNOWN = ("type", "src", "dst", "readonly", "perm")
+
+Report = Callable[[Problem], None]
+
+
+def declare(volumes: Data, volume: Data, wanted: str) -> str:
+    """Return the name of `volume` in `volumes`; add it under a name derived from `wanted` if it is new.
+
+    The name depends only on the volume, unless another volume has the same wanted name.
+    """
+    name = shorten(_label(wanted), 50)
+    if volumes.setdefault(name, volume) != volume:
+        content = json.dumps(volume, sort_keys=True, default=str)
+        name = f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+        volumes.setdefault(name, volume)
+    return name
+
+
+def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | None:
+    """Return the inline volume of `mount` (one key of `VOLUME_KINDS`) and a name for it; None if there is none."""
+    kinds = [kind for kind in VOLUME_KINDS if kind in mount]
+    if not kinds:
+        return None
+    if len(kinds) > 1 or "volume" in mount:
+        others = [*kinds, *(["volume"] if "volume" in mount else [])]
+        what = f"a mount shows one volume, not {len(others)} ({', '.join(others)})"
+        report(Problem(what=what, path=path, next="make a mount of each"))
+    kind = kinds[0]
+    value = mount[kind]
+    if kind == "shm":
+        size = {"size": value} if isinstance(value, str) else {}
+        return {"type": "empty_dir", "memory": True, **size}, _SHARED_NAME
+    field = _KINDS[kind]
+    if isinstance(value, dict):
+        volume = {"type": kind, **value}
+    elif isinstance(value, str) and field:
+        volume = {"type": kind, field: value}
+    elif kind == "empty_dir" and value in (None, True):
+        volume = {"type": kind}
+    else:
+        forms = "a map" if field is None else f"a map or its {field}"
+        report(Problem(what=f"`{kind}` needs {forms}", path=join(path, kind), next=f"write `{kind}:` with {forms}"))
+        return None
+    return volume, _name_of(volume, kind)
+
+
+def parse_mounts(text: str, path: str, report: Report) -> list[Data]:
+    """Return the mounts of ``type=bind|volume|device,src=,dst=[,readonly][,perm=]``, each with its volume inline.
+
+    A further ``type=`` begins a new mount. Source: meta-pytorch/torchx, torchx/specs/api.py, parse_mounts.
+    """
+    mounts: list[dict[str, str]] = []
+    for option in text.split(","):
+        key, _, value = option.strip().partition("=")
+        key = _ALIASES.get(key, key)
+        if key not in _KNOWN:
+            next_step = hint(key, _KNOWN, f"options: {', '.join(_KNOWN)}")
+            report(Problem(what=f'unknown mount option "{key}"', path=path, next=next_step))
+        elif key == "type":
+            mounts.append({"type": value})
+        elif not mounts:
+            report(Problem(what="a mount begins with `type=`", path=path, next="write type=bind,src=...,dst=..."))
+            return []
+        else:
+            mounts[-1][key] = value
+    return [mount for options in mounts if (mount := _mount(options, path, report)) is not None]
+
+
+def _mount(options: dict[str, str], path: str, report: Report) -> Data | None:
+    kind, src = options["type"], options.get("src", "")
+    dst = options.get("dst") or (src if kind == "device" else "")
+    if not src or not dst:
+        report(Problem(what=f"the mount `type={kind}` needs src and dst", path=path, next="add src=...,dst=..."))
+        return None
+    perm = {"perm": options["perm"]} if "perm" in options else {}
+    device: Data = {"device": {"path": src, **perm}}
+    volumes: dict[str, Data] = {"bind": {"host_path": src}, "volume": {"claim": src}, "device": device}
+    if kind not in volumes:
+        next_step = "write type=bind (host path), type=volume (claim) or type=device"
+        report(Problem(what=f'unknown mount type "{kind}"', path=path, next=next_step))
+        return None
+    read_only = {"read_only": options["readonly"] not in ("false", "0")} if "readonly" in options else {}
+    return {"at": dst, **read_only, **volumes[kind]}
+
+
+def _name_of(volume: Data, kind: str) -> str:
+    """Return Symphony's default name: NFS server, last part of a path, or name of a repository, claim or Secret."""
+    if kind == "empty_dir":
+        return _SHARED_NAME if volume.get("memory") else "scratch"
+    source = volume.get("server" if kind == "nfs" else _KINDS[kind] or "path")
+    return str(source or kind).rstrip("/").rpartition("/")[2].removesuffix(".git")
+
+
+def _label(wanted: str) -> str:
+    """Return a DNS label similar to `wanted`; invalid characters become dashes."""
+    clean = "".join(letter if DNS_LABEL.fullmatch(letter) else "-" for letter in sanitize(wanted)).strip("-")
+    return "-".join(part for part in clean.split("-") if part) or "volume"
+
+
+# --- the experiment as a whole ----------------------------------------------------------------------------------------
 
 
 def expand(data: Data) -> tuple[Data, list[Problem]]:
@@ -46,14 +261,12 @@ def expand(data: Data) -> tuple[Data, list[Problem]]:
 class _Expansion:
     def __init__(self, data: Data) -> None:
         self.problems: list[Problem] = []
-        volumes = data.get("volumes")
-        named = {key: self._volume(value) for key, value in volumes.items()} if isinstance(volumes, dict) else {}
-        self._volumes = VolumeTable(named)
+        self._volumes = {key: self._volume(value) for key, value in sub(data, "volumes").items()}
 
     def experiment(self, data: Data) -> Data:
         result = self._fields(data, _EXPERIMENT, "")
-        if self._volumes.volumes and isinstance(result.get("volumes", {}), dict):
-            result["volumes"] = self._volumes.volumes
+        if self._volumes and isinstance(result.get("volumes", {}), dict):
+            result["volumes"] = self._volumes
         return result
 
     def _fields(self, data: Data, expanders: dict[str, _Expander], path: str) -> Data:
@@ -62,16 +275,16 @@ class _Expansion:
             for key, value in data.items()
         }
 
+    def _fault(self, what: str, path: str, next_step: str) -> None:
+        self.problems.append(Problem(what=what, path=path, next=next_step))
+
     # --- small shapes ------------------------------------------------------------------------------------------------
 
     def env(self, value: object, path: str) -> object:
         if isinstance(value, dict):
             for key, item in value.items():
                 if item is None:
-                    what = f'the variable "{key}" has no value'
-                    self.problems.append(
-                        Problem(what=what, path=join(path, str(key)), next='write "" for an empty one')
-                    )
+                    self._fault(f'the variable "{key}" has no value', join(path, str(key)), 'write "" for an empty one')
             return {key: "" if item is None else scalar_text(item) for key, item in value.items()}
         return value
 
@@ -83,23 +296,16 @@ class _Expansion:
             return value
         ports: Data = {}
         for index, item in enumerate(value):
-            if isinstance(item, dict) and not item.keys().isdisjoint(("port", "containerPort")):
-                name, port = item.get("name", "NAME"), item.get("port", item.get("containerPort"))
-                step = f"write `- {name}: {port}`"
-                self.problems.append(
-                    Problem(what="a service is a name or `{name: port}`", path=join(path, index), next=step)
-                )
+            here, named = join(path, index), {item: None} if isinstance(item, str) else item
+            if not isinstance(named, dict) or not named.keys().isdisjoint(("port", "containerPort")):
+                entry = named if isinstance(named, dict) else {}
+                port = entry.get("port", entry.get("containerPort", "PORT"))
+                step = f"write `- {entry.get('name', 'NAME')}: {port}`"
+                self._fault("a service is a name or `{name: port}`", here, step)
                 continue
-            for name, port in (
-                {item: None} if isinstance(item, str) else item if isinstance(item, dict) else {}
-            ).items():
-                if name in ports and ports[name] != port:
-                    what = f'the service "{name}" has two entries'
-                    self.problems.append(Problem(what=what, path=join(path, index), next="keep one of them"))
-                ports[name] = port
-            if not isinstance(item, (str, dict)):
-                what = "a service is a name or `{name: port}`"
-                self.problems.append(Problem(what=what, path=join(path, index), next="write `- replay`"))
+            for name, port in named.items():
+                if ports.setdefault(name, port) != port:
+                    self._fault(f'the service "{name}" has two entries', here, "keep one of them")
         return ports
 
     def names(self, value: object, path: str) -> object:
@@ -109,7 +315,7 @@ class _Expansion:
                 if port is not None:
                     what = f'"{name}" cannot be connected to on a port of one\'s own choice'
                     next_step = "fix the port where the service is bound: `binds: {name: port}`"
-                    self.problems.append(Problem(what=what, path=join(path, str(name)), next=next_step))
+                    self._fault(what, join(path, str(name)), next_step)
             return list(value)
         return words(value)
 
@@ -117,14 +323,9 @@ class _Expansion:
         items = [value] if isinstance(value, (str, dict)) else value
         if not isinstance(items, (list, tuple)):
             return value
-        return [
-            {"file": item}
-            if isinstance(item, str)
-            else self._fields(item, {"only": _form(words), "also_at": _form(words)}, join(path, index))
-            if isinstance(item, dict)
-            else item
-            for index, item in enumerate(items)
-        ]
+        named: list[object] = [{"file": item} if isinstance(item, str) else item for item in items]
+        lists = {"only": _form(words), "also_at": _form(words)}
+        return [self._fields(item, lists, path) if isinstance(item, dict) else item for item in named]
 
     # --- processes ---------------------------------------------------------------------------------------------------
 
@@ -157,8 +358,7 @@ class _Expansion:
         if "mem" in resources:
             memory = resources.pop("mem")
             if resources.setdefault("memory", memory) != memory:
-                what = "`mem` and `memory` say two things"
-                self.problems.append(Problem(what=what, path=join(path, field), next="keep one of them"))
+                self._fault("`mem` and `memory` say two things", join(path, field), "keep one of them")
         for key in ("gpu", GPU_RESOURCE):
             if key not in resources:
                 continue
@@ -166,8 +366,7 @@ class _Expansion:
             number = int(count) if isinstance(count, str) and count.isdecimal() and len(count) < 6 else count
             if process.setdefault("gpus", number) != number:
                 what = f"`gpus: {process['gpus']}` and `{key}: {count}` say two things"
-                next_step = "count the GPUs in `gpus` alone"
-                self.problems.append(Problem(what=what, path=join(join(path, field), key), next=next_step))
+                self._fault(what, join(join(path, field), key), "count the GPUs in `gpus` alone")
         process[field] = resources
 
     def mounts(self, value: object, path: str) -> object:
@@ -183,10 +382,9 @@ class _Expansion:
 
     def _mount(self, mount: Data, path: str) -> Data:
         inline = inline_volume(mount, path, self.problems.append)
-        kinds = volume_kinds()
-        result = {key: value for key, value in mount.items() if key not in kinds and key != "name"}
+        result = {key: value for key, value in mount.items() if key not in VOLUME_KINDS and key != "name"}
         if inline is None:
-            if any(kind in mount for kind in kinds):
+            if not mount.keys().isdisjoint(VOLUME_KINDS):
                 result.setdefault("volume", "")
             return result if "name" not in mount else {**result, "name": mount["name"]}
         volume, suggestion = inline
@@ -198,13 +396,12 @@ class _Expansion:
 
     def _declare(self, volume: Data, name: object, path: str, is_named: bool) -> str:
         if not isinstance(name, str):
-            self.problems.append(Problem(what="the name of a volume is text", path=join(path, "name"), next="quote it"))
+            self._fault("the name of a volume is text", join(path, "name"), "quote it")
             return ""
         if not is_named:
-            return self._volumes.declare(volume, name)
-        if self._volumes.volumes.setdefault(name, volume) != volume:
-            what = f'the volume "{name}" has two contents'
-            self.problems.append(Problem(what=what, path=path, next="give one of them another name"))
+            return declare(self._volumes, volume, name)
+        if self._volumes.setdefault(name, volume) != volume:
+            self._fault(f'the volume "{name}" has two contents', path, "give one of them another name")
         return name
 
     def _volume(self, value: object) -> object:
@@ -223,33 +420,22 @@ def _form(change: Callable[[object], object]) -> _Expander:
     return lambda _self, value, _path: change(value)
 
 
-_LOCAL: dict[str, _Expander] = {
-    "command": _form(words),
-    "args": _form(words),
-    "cmds": _form(words),
-    "preamble": _form(words),
+_RUN: dict[str, _Expander] = {
+    **dict.fromkeys(("command", "args", "cmds", "preamble"), _form(words)),
     "shell": _form(shell),
-    "pass_env": _form(words),
     "env": _Expansion.env,
 }
+_LOCAL: dict[str, _Expander] = {**_RUN, "pass_env": _form(words)}
 _POD: dict[str, _Expander] = {
+    **dict.fromkeys(("node_selector", "capabilities", "labels", "annotations"), _form(texts)),
     "restart": _form(restart),
-    "node_selector": _form(texts),
-    "capabilities": _form(texts),
     "tolerations": _form(tolerations),
-    "labels": _form(texts),
-    "annotations": _form(texts),
     "pod_overlay": _form(plain),
     "names": _form(words),
 }
 _PROCESS: dict[str, _Expander] = {
     **_POD,
-    "command": _form(words),
-    "args": _form(words),
-    "cmds": _form(words),
-    "preamble": _form(words),
-    "shell": _form(shell),
-    "env": _Expansion.env,
+    **_RUN,
     "binds": _Expansion.services,
     "exposes": _Expansion.services,
     "connects": _Expansion.names,
@@ -268,17 +454,14 @@ _STEP: dict[str, _Expander] = {
     for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits", "container_overlay")
 } | {"groups": _form(words)}
 _EXPERIMENT: dict[str, _Expander] = {
+    **dict.fromkeys(("order", "done_when", "image_pull_secrets", "networks"), _form(words)),
     "processes": _Expansion.process_map,
     "groups": _Expansion.group_map,
     "prepare": _Expansion.step_map,
-    "order": _form(words),
     "configs": _form(lambda value: by_field(value, "text")),
     "secrets": _Expansion.secrets,
     "port_range": _form(port_range),
-    "done_when": _form(words),
     "expose": _form(exposures),
-    "image_pull_secrets": _form(words),
-    "networks": _form(words),
     "labels": _form(texts),
     "annotations": _form(texts),
     "workload": _form(workload),

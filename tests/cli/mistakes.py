@@ -100,7 +100,7 @@ _FILES = (
 )  # fmt: skip
 
 _TEXTS = (
-    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab where YAML", "indent with blanks"),
+    _spec("tabs", "name: rl\nprocesses:\n\ta:\n", "at:   e.yaml:3", "a tab where", "indent with blanks"),
     _spec("a key too deep", "name: rl\n image: x\n", "at:   e.yaml:2", "indented below a key", "the same indentation"),
     _spec("a process's keys not deep enough", "name: rl\nimage: x\nprocesses:\n  a:\n  command: x\n",
           "at:   e.yaml:5, processes.command", "expected a name, got the key `command`", "indent it deeper"),
@@ -150,7 +150,7 @@ _FIELDS = (
     _spec("a service misspelled", _with("binds: [replay]") + "  b: {command: x, connects: [repaly]}\n",
           "e.yaml:8, processes.b.connects[0]", "which nobody binds", 'did you mean "replay"?'),
     _spec("two processes bind one service", _with("binds: [x]") + "  b: {command: x, binds: [x]}\n",
-          "e.yaml:8, processes.b.binds[0]", 'bound by "b" and by "a"', "`replicas`"),
+          "e.yaml:8, processes.b.binds[0]", 'both "b" and "a" listen on "x"', "`replicas`"),
     _spec("ports of compose", _with("binds: {x: '80:6006'}"), "e.yaml:7, processes.a.binds.x", 'got "80:6006"',
           "listens: 6006"),
     _spec("an image with a blank", OK.replace("python:3.12-slim", "python 3.12"), "e.yaml, image", "is no image",

@@ -18,19 +18,15 @@ def refusal(text: str) -> SpecError:
     return caught.value
 
 
-@pytest.mark.parametrize("word", ["on", "off", "yes", "No", "y", "N", "ON"])
-def test_a_word_that_some_readers_take_for_a_boolean_is_refused(word: str) -> None:
-    assert refusal(f"a: {word}").problems[0].path == "a"
-
-
-@pytest.mark.parametrize("number", ["0777", "0o17", "0b11", "1_000", "0x1F"])
-def test_a_number_that_readers_take_differently_is_refused(number: str) -> None:
-    assert "different number" in str(refusal(f"a: [{number}]"))
+@pytest.mark.parametrize("word", ["on", "off", "yes", "No", "y", "N", "ON", "0777", "0o17", "0b11", "1_000", "0x1F"])
+def test_a_word_that_readers_take_differently_is_refused(word: str) -> None:
+    assert refusal(f"a: {word}").problems[0].path == "line 1, a"
 
 
 @pytest.mark.parametrize("key", ["on", "n", "1", "1.5", "true", "null", "~"])
 def test_a_key_that_is_not_text_to_every_reader_is_refused(key: str) -> None:
-    assert "is not text to every YAML reader (line 2)" in str(refusal(f"a: 1\n{key}: 2"))
+    problem = refusal(f"a: 1\n{key}: 2").problems[0]
+    assert ("is not text to every YAML reader" in problem.what, problem.path) == (True, "line 2")
 
 
 @pytest.mark.parametrize("key", ["[1]", "{a: 1}"])
@@ -40,7 +36,7 @@ def test_a_list_or_a_map_as_a_key_is_refused(key: str) -> None:
 
 def test_a_key_that_stands_twice_is_refused_with_its_path() -> None:
     problem = refusal("processes:\n  a: {}\n  b: {}\n  a: {}\n").problems[0]
-    assert (problem.path, "line 4" in problem.what) == ("processes.a", True)
+    assert problem.path == "line 4, processes.a"
 
 
 def test_all_such_faults_are_reported_at_once() -> None:
@@ -130,17 +126,12 @@ processes:
         ("processes.learner-1.binds[1]", 8),
         ("processes.learner-1.connects[1]", 10),
         ("processes.learner-1.image", 5),
-        ("line 7", 7),
     ],
 )
 def test_a_path_has_its_line(path: str, line: int) -> None:
     assert line_of(TEXT, path) == line
 
 
-@pytest.mark.parametrize("path", ["nowhere", "nowhere.at.all[3]"])
-def test_a_path_that_is_absent_has_no_line(path: str) -> None:
-    assert line_of(TEXT, path) is None
-
-
-def test_text_that_cannot_be_read_has_no_lines() -> None:
-    assert line_of("[" * 100_000, "a.b") is None
+@pytest.mark.parametrize(("text", "path"), [(TEXT, "nowhere.at.all[3]"), ("[" * 100_000, "a.b")])
+def test_a_path_that_is_absent_has_no_line(text: str, path: str) -> None:
+    assert line_of(text, path) is None

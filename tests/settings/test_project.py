@@ -14,16 +14,13 @@ def write(folder: Path, text: str, name: str = ".symph.yaml") -> Path:
 
 
 def test_the_nearest_settings_above_are_taken(tmp_path: Path) -> None:
+    assert find_settings(tmp_path).repository is None
     inner = tmp_path / "a/b"
     inner.mkdir(parents=True)
     write(tmp_path, "team: outer\n")
     assert find_settings(inner).team == "outer"
     write(tmp_path / "a", "team: inner\n")
     assert find_settings(inner).team == "inner"
-
-
-def test_without_settings_all_is_empty(tmp_path: Path) -> None:
-    assert find_settings(tmp_path).repository is None
 
 
 def test_short_forms_mean_the_long_ones(tmp_path: Path) -> None:

@@ -40,11 +40,6 @@ def test_services_are_said_as_text_list_or_map() -> None:
     assert client.connected_services == dict.fromkeys("abc")
 
 
-def test_a_port_of_ones_own_to_connect_to_is_refused() -> None:
-    with pytest.raises(SpecError, match="port of its own"):
-        ProcessSpec("a").connects({"replay": 7000})
-
-
 def test_resources_take_symphonys_and_the_documents_words() -> None:
     made = built(
         lambda a: a.resource_request(cpu=1.5, mem="2G"), lambda a: a.resource_limit(cpu=1.5, memory="2G", gpu=1)
@@ -107,16 +102,11 @@ def test_every_mount_verb_declares_its_volume() -> None:
     assert {"files", "set", "keys", "some-repo", "scratch", "devshm", "disk", "settings", "ib"} < set(made.volumes)
 
 
-def test_a_declared_volume_is_mounted_by_name() -> None:
+def test_a_declared_volume_is_mounted_by_name_and_has_one_content() -> None:
     experiment = ExperimentSpec("x")
     experiment.add_volume("data", NfsVolume(server="s", path="/x"))
     experiment.new_process("a").mount_volume("data", "/d")
     assert experiment.finish().processes["a"].mounts[0].volume == "data"
-
-
-def test_a_volume_name_with_two_contents_is_refused() -> None:
-    experiment = ExperimentSpec("x")
-    experiment.add_volume("data", NfsVolume(server="s", path="/x"))
     with pytest.raises(SpecError, match="two contents"):
         experiment.add_volume("data", NfsVolume(server="s", path="/y"))
 
@@ -189,7 +179,7 @@ def test_an_experiment_can_be_built_from_the_bottom_up() -> None:
     assert (list(made.groups["g"].processes), list(made.processes)) == (["one", "two"], ["three", "four"])
 
 
-def test_processes_are_found_and_listed() -> None:
+def test_processes_are_found_and_listed_and_the_nearest_to_an_unknown_name_is_named() -> None:
     experiment = ExperimentSpec("x")
     lone = experiment.new_process("lone")
     group = experiment.new_process_group("g")
@@ -199,28 +189,20 @@ def test_processes_are_found_and_listed() -> None:
     assert experiment.list_processes() == [lone]
     assert experiment.list_all_processes() == [lone, member]
     assert experiment.list_process_groups() == [group]
+    with pytest.raises(NotFound, match='did you mean "lone"'):
+        experiment.get_process("loen")
 
 
-def test_an_unknown_process_is_not_found_and_the_nearest_is_named() -> None:
-    experiment = ExperimentSpec("x")
-    experiment.new_process("learner")
-    with pytest.raises(NotFound, match='did you mean "learner"'):
-        experiment.get_process("lerner")
-
-
-def test_the_order_of_declaration_is_kept() -> None:
+def test_the_order_of_declaration_is_written_unless_it_is_the_usual_one() -> None:
     experiment = ExperimentSpec("x")
     experiment.new_process("first").binds("one")
     experiment.new_process_group("g").new_process("second").binds("two")
     experiment.get_process_group("g").new_process("third")
     assert experiment.finish().order == ["first", "g/second", "g/third"]
-
-
-def test_the_usual_order_is_not_written_down() -> None:
-    experiment = ExperimentSpec("x")
-    experiment.new_process_group("g").new_process("first")
-    experiment.new_process("second")
-    assert experiment.finish().order == []
+    usual = ExperimentSpec("x")
+    usual.new_process_group("g").new_process("first")
+    usual.new_process("second")
+    assert usual.finish().order == []
 
 
 MISTAKES: list[tuple[str, Callable[[], object], str]] = [
@@ -232,6 +214,7 @@ MISTAKES: list[tuple[str, Callable[[], object], str]] = [
     ("None as a name", lambda: ProcessSpec(None), "cannot be the name"),  # type: ignore[arg-type]  # the mistake
     ("colon in a name", lambda: ProcessGroupSpec("a:b"), "cannot be the name"),
     ("no service", lambda: ProcessSpec("a").binds(7), "no service"),  # type: ignore[arg-type]  # the mistake
+    ("a port of its own", lambda: ProcessSpec("a").connects({"replay": 7000}), "port of its own"),
     ("ports with gaps", lambda: ExperimentSpec("x", port_range=[1, 2, 9]), "gaps"),
 ]
 

@@ -15,7 +15,6 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.spec.data import from_data, to_yaml
 from symphony_charts.spec.json_schema import json_schema
-from symphony_charts.spec.sources import ExecProbe, Probe
 from tests.spec.drawing import parts_of, reached_by
 from tests.spec.drawn_experiments import draw
 from tests.spec.drawn_words import NEVER_ALONE
@@ -60,14 +59,6 @@ def test_variables_of_one_machine_are_text_for_the_schema_as_for_the_reader(hold
     assert values == {"type": ["string", "number", "boolean"]}
 
 
-def test_the_command_of_a_probe_may_be_one_text() -> None:
-    ready = {"exec": {"command": "ready?"}}
-    experiment = from_data({"name": "e", "processes": {"p": {"command": ["x"], "ready": ready}}})
-    probe = experiment.processes["p"].ready
-    assert isinstance(probe, Probe)
-    assert probe.exec == ExecProbe(command=["ready?"])
-
-
 def test_annotations_are_text_wherever_they_stand() -> None:
     experiment = from_data(
         {
@@ -79,9 +70,3 @@ def test_annotations_are_text_wherever_they_stand() -> None:
     )
     assert experiment.expose["web"].annotations == {"example.org/a": "true", "example.org/b": "7"}
     assert experiment.workload.appwrapper.annotations == {"example.org/c": "false"}
-
-
-def test_a_share_of_what_is_not_requested_is_refused() -> None:
-    with pytest.raises(SpecError, match="a share of memory is part of what is requested, and no memory is") as caught:
-        from_data({"name": "e", "processes": {"p": {"command": ["x"], "pod_share": ["memory"]}}})
-    assert caught.value.problems[0].path == "processes.p.pod_share[0]"

@@ -62,24 +62,22 @@ def test_a_python_file_says_its_experiment_in_several_ways(tmp_path: Path, sourc
     assert specfile.read(write(tmp_path / "x.py", source)).experiment.name == "rl"
 
 
-def test_a_fault_names_file_line_and_path(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.yaml", "name: rl\nprocesses:\n  a:\n    cmds: [x]\n    connects: [ghost]\n")
-    assert f"at:   {path}:5, processes.a.connects[0]" in refusal(path)
-
-
-def test_a_fault_of_json_names_its_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.json", '{\n  "name": "rl",\n  "processes": {"a": {"replicas": "3"}}\n}')
-    assert f"at:   {path}:3, processes.a.replicas" in refusal(path)
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("x.yaml", "name: rl\nprocesses:\n  a:\n    cmds: [x]\n    connects: [ghost]\n", "5, processes.a.connects[0]"),
+        ("x.yaml", "name: rl\nprocesses: {a: [\n", "3"),
+        ("x.json", '{\n  "name": "rl",\n  "processes": {"a": {"replicas": "3"}}\n}', "3, processes.a.replicas"),
+    ],
+)
+def test_a_fault_names_file_line_and_path(tmp_path: Path, name: str, text: str, place: str) -> None:
+    path = write(tmp_path / name, text)
+    assert f"at:   {path}:{place}\n" in refusal(path)
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1, "a": 2}', "[" * 100_000, '{"name": NaN}', ""])
 def test_json_that_is_broken_is_refused(tmp_path: Path, text: str) -> None:
     assert str(tmp_path / "x.json") in refusal(write(tmp_path / "x.json", text))
-
-
-def test_broken_yaml_names_its_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.yaml", "name: rl\nprocesses: {a: [\n")
-    assert f"at:   {path}:3" in refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -96,10 +94,6 @@ def test_a_fault_of_a_python_file_names_the_users_line(tmp_path: Path, source: s
     path = write(tmp_path / "x.py", source)
     assert f"{path}:{line}" in refusal(path)
     assert words in refusal(path)
-
-
-def test_a_python_file_without_an_experiment_is_refused(tmp_path: Path) -> None:
-    assert "defines no experiment" in refusal(write(tmp_path / "x.py", "x = 1\n"))
 
 
 def test_a_python_file_that_launches_two_is_refused(tmp_path: Path) -> None:
@@ -161,18 +155,12 @@ def test_secret_files_have_absolute_paths_and_keys(tmp_path: Path) -> None:
 
 def test_pins_come_from_the_lock_file_beside_the_spec(tmp_path: Path) -> None:
     path = write(tmp_path / "x.yaml", YAML)
-    write(tmp_path / "x.lock.yaml", "ports: {r: 7005}\n")
-    assert specfile.read(path).pins == {"r": 7005}
-
-
-def test_a_spec_without_a_lock_file_has_no_pins(tmp_path: Path) -> None:
-    spec = specfile.read(write(tmp_path / "x.yaml", YAML))
+    spec = specfile.read(path)
     assert (spec.pins, spec.lock_path) == ({}, tmp_path / "x.lock.yaml")
-
-
-def test_a_broken_lock_file_is_refused_by_name(tmp_path: Path) -> None:
-    write(tmp_path / "x.lock.yaml", "ports: 7\n")
-    assert "x.lock.yaml" in refusal(write(tmp_path / "x.yaml", YAML))
+    write(spec.lock_path, "ports: {r: 7005}\n")
+    assert specfile.read(path).pins == {"r": 7005}
+    write(spec.lock_path, "ports: 7\n")
+    assert "x.lock.yaml" in refusal(path)
 
 
 @pytest.mark.parametrize("name", ["ghost.yaml", "ghost.py", "."])

@@ -135,12 +135,9 @@ def test_the_overlay_of_the_pod_has_the_last_word() -> None:
     assert (process.image, process.env, process.container_overlay) == ("b", {"X": "1"}, {"tty": True, "stdin": True})
 
 
-def test_a_command_takes_the_place_of_shell_lines() -> None:
+def test_a_command_takes_the_place_of_shell_lines_and_arguments_are_those_of_the_shell() -> None:
     process = made({"command": ["run"]}, cmds=["echo 1"], preamble=["export A=1"])
     assert (process.command, process.cmds, process.preamble) == (["run"], None, [])
-
-
-def test_arguments_behind_shell_lines_are_those_of_the_shell() -> None:
     process = made({"args": ["zero", "one"]}, cmds=['echo "$1"'], preamble=["set -u"])
     assert (process.command, process.args) == ([*shell_argv(DEFAULT_SHELL), 'set -u\necho "$1"'], ["zero", "one"])
 
@@ -186,26 +183,24 @@ def test_what_no_field_of_a_pod_can_hold_stays_an_overlay(over: dict[str, Any]) 
     assert made(pod=over).pod_overlay == over
 
 
-def test_a_variable_that_stays_in_the_overlay_is_no_field_too() -> None:
+def test_a_variable_has_the_value_of_the_last_overlay_in_one_place() -> None:
     entry = {"name": "A", "valueFrom": {"fileKeyRef": {"path": "f", "key": "k", "volumeName": "v"}}}
     process = made({"env": [entry]}, env={"A": "1", "B": "2"})
     assert (process.env, process.container_overlay) == ({"B": "2"}, {"env": [entry]})
-
-
-def test_a_variable_that_a_later_overlay_sets_leaves_the_earlier_one() -> None:
-    entry = {"name": "A", "valueFrom": {"fileKeyRef": {"path": "f", "key": "k", "volumeName": "v"}}}
     process = made({"env": [entry]}, own(env=[{"name": "A", "value": "1"}]))
     assert (process.env, process.container_overlay) == ({"A": "1"}, {})
 
 
-def test_a_probe_laid_on_ready_changes_what_it_says_alone() -> None:
-    process = made({"readinessProbe": {"timeoutSeconds": 9}}, ready={"tcp": 80, "period": 3})
-    assert process.ready == made(ready={"tcp": 80, "period": 3, "timeout": 9}).ready
-
-
-def test_a_probe_that_asks_in_another_way_asks_in_that_way_alone() -> None:
-    process = made({"readinessProbe": {"exec": {"command": ["true"]}}}, ready={"tcp": 80, "period": 3})
-    assert process.ready == made(ready={"exec": ["true"], "period": 3}).ready
+@pytest.mark.parametrize(
+    ("probe", "ready"),
+    [
+        ({"timeoutSeconds": 9}, {"tcp": 80, "period": 3, "timeout": 9}),
+        ({"exec": {"command": ["true"]}}, {"exec": ["true"], "period": 3}),
+    ],
+)
+def test_a_probe_laid_on_ready_changes_what_it_says_alone(probe: object, ready: object) -> None:
+    process = made({"readinessProbe": probe}, ready={"tcp": 80, "period": 3})
+    assert process.ready == made(ready=ready).ready
 
 
 def test_a_volume_that_a_container_mounts_is_the_experiments() -> None:

@@ -19,20 +19,16 @@ SCHEMA = jsonschema_rs.Draft202012Validator(json_schema())
 
 @given(experiments())
 @settings(max_examples=100, deadline=None)
-def test_yaml_and_json_give_the_experiment_back(data: dict[str, Any]) -> None:
-    experiment = from_data(data)
-    assert from_data(load(to_yaml(experiment))) == experiment
-    assert from_data(json.loads(to_json(experiment))) == experiment
-    assert from_data(to_data(experiment)) == experiment
-
-
-@given(experiments())
-@settings(max_examples=50, deadline=None)
-def test_text_keeps_the_order_of_declaration(data: dict[str, Any]) -> None:
+def test_text_and_data_and_builders_give_the_experiment_back_in_its_order(data: dict[str, Any]) -> None:
     experiment = from_data(data)
     again = from_data(load(to_yaml(experiment)))
-    assert list(again.processes) == list(data["processes"])
-    assert list(again.groups) == list(data["groups"])
+    assert again == experiment
+    assert (list(again.processes), list(again.groups)) == (list(data["processes"]), list(data["groups"]))
+    assert from_data(json.loads(to_json(experiment))) == experiment
+    assert from_data(to_data(experiment)) == experiment
+    assert ExperimentSpec.from_experiment(experiment).finish() == experiment
+    SCHEMA.validate(data)
+    SCHEMA.validate(to_data(experiment))
 
 
 @given(experiments())
@@ -57,17 +53,3 @@ def test_a_lone_process_and_a_member_of_a_group_may_share_their_name() -> None:
     run = {"command": ["x"]}
     data = {"name": "e", "processes": {"a": run}, "groups": {"g": {"processes": {"a": run}}}}
     assert from_data(data).order == ["a", "g/a"]
-
-
-@given(experiments())
-@settings(max_examples=50, deadline=None)
-def test_a_builder_made_of_an_experiment_finishes_as_that_experiment(data: dict[str, Any]) -> None:
-    experiment = from_data(data)
-    assert ExperimentSpec.from_experiment(experiment).finish() == experiment
-
-
-@given(experiments())
-@settings(max_examples=50, deadline=None)
-def test_the_json_schema_takes_what_is_right(data: dict[str, Any]) -> None:
-    SCHEMA.validate(data)
-    SCHEMA.validate(to_data(from_data(data)))

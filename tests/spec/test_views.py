@@ -26,6 +26,7 @@ def finished(agent: ProcessSpec) -> Any:
 def test_the_whole_pod_is_shown() -> None:
     agent = process()
     assert agent.pod_yml.to_dict() == render_pod(finished(agent), "agent")
+    assert agent.yml() == str(agent.pod_yml)
     assert agent.pod_yml["spec"]["containers"][0]["image"] == "u:1"
 
 
@@ -66,7 +67,6 @@ def test_the_verbs_of_symphonys_objects_are_those_of_the_builder() -> None:
     agent.container_yml.mount_shared_memory()
     made = finished(agent).processes["agent"]
     assert (made.labels, made.node_selector, made.env) == ({"shard": "1"}, {"pool": "gpu"}, {"A": "1"})
-    assert agent.pod_yml.yml() == str(agent.pod_yml)
     with pytest.raises(AttributeError, match="no 'add_label' here"):
         agent.container_yml.add_label("shard", "1")
 
@@ -114,7 +114,3 @@ def test_what_is_absent_is_a_key_error() -> None:
         process().pod_yml["nonsense"]
     with pytest.raises(AttributeError):
         process().pod_yml.nonsense  # noqa: B018 - the access is the test
-
-
-def test_the_text_of_a_pod_is_yaml() -> None:
-    assert process().yml().startswith("metadata:\n")

@@ -14,7 +14,7 @@ from symphony_charts.formats.yaml_write import dumps
 from symphony_charts.kinds.base import Kind, Object, TrialObjects, described_job
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
-from symphony_charts.spec.shorthand_fields import words
+from symphony_charts.spec.shorthand import words
 from symphony_charts.spec.sources import Record
 from symphony_charts.spec.variable_names import is_shell_name
 from symphony_charts.spec.workload import Workload

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import DNS_LABEL, nearest, sanitize
+from symphony_charts.formats.names import DNS_LABEL, hint, sanitize
 from symphony_charts.spec.model import PodSettings
 from symphony_charts.spec.sources import AnyVolume
 
-__all__ = ["Data", "MountVerbs", "PodVerbs", "clean_name", "known_fields"]
-
+_Item = TypeVar("_Item")
 Data: TypeAlias = "dict[str, object]"
 
 # Symphony's keywords, and our field for each.
@@ -47,14 +47,24 @@ def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call
     for key, value in given.items():
         field = ALIASES.get(key, key)
         if field not in names:
-            meant = nearest(key, choices)
-            next_step = f'did you mean "{meant}"?' if meant else f"known: {', '.join(choices)}"
+            next_step = hint(key, choices, f"known: {', '.join(choices)}")
             problems.append(Problem(what=f'{call} takes no "{key}"', path=key, next=next_step))
         elif value is not None:
             fields[field] = value
     if problems:
         raise SpecError(problems)
     return fields
+
+
+def builtins_of(value: object) -> Any:
+    """Return a record as data; a deep copy of anything else."""
+    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else deepcopy(value)
+
+
+def flat(items: Iterable[_Item | Iterable[_Item]], kind: type[_Item]) -> Iterator[_Item]:
+    """Yield the items, given one by one or in lists."""
+    for item in items:
+        yield from [item] if isinstance(item, kind) else cast("Iterable[_Item]", item)
 
 
 class _Verbs:

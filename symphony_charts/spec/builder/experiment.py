@@ -6,12 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any, TypeAlias, cast
 
-import msgspec
-
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import prefix_owner, sanitize
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.spec.builder.common import Data, clean_name, known_fields
+from symphony_charts.spec.builder.common import Data, builtins_of, clean_name, flat, known_fields
 from symphony_charts.spec.builder.keywords import (
     ConfigFields,
     ExperimentFields,
@@ -54,7 +52,7 @@ class ExperimentSpec:
                 raise SpecError.one(f'an experiment is not made with "{field}"', field, "add them, or use load_dict")
         owner = fields.get("owner")
         self.name = prefix_owner(clean_name(name, "an experiment"), sanitize(owner) if isinstance(owner, str) else None)
-        self._data: Data = {field: _builtins(value) for field, value in fields.items()}
+        self._data: Data = {field: builtins_of(value) for field, value in fields.items()}
         self._processes: dict[str, ProcessSpec] = {}
         self._groups: dict[str, ProcessGroupSpec] = {}
         self._declared: list[ProcessSpec] = []
@@ -70,7 +68,8 @@ class ExperimentSpec:
 
     def set(self, **fields: Unpack[ExperimentFields]) -> None:
         """Set fields of the experiment by name; None leaves a field as it is."""
-        self._data.update({key: _builtins(value) for key, value in known_fields(fields, Experiment, self.name).items()})
+        for field, value in known_fields(fields, Experiment, self.name).items():
+            self._data[field] = builtins_of(value)
 
     # --- processes ---------------------------------------------------------------------------------------------------
 
@@ -100,9 +99,8 @@ class ExperimentSpec:
 
     def add_processes(self, *processes: ProcessSpec | Iterable[ProcessSpec]) -> None:
         """Add several processes, one by one or in lists."""
-        for item in processes:
-            for process in [item] if isinstance(item, ProcessSpec) else item:
-                self.add_process(process)
+        for process in flat(processes, ProcessSpec):
+            self.add_process(process)
 
     def new_process_group(
         self, name: str, processes: Iterable[ProcessSpec] = (), **fields: Unpack[GroupKeywords]
@@ -124,9 +122,8 @@ class ExperimentSpec:
 
     def add_process_groups(self, *groups: ProcessGroupSpec | Iterable[ProcessGroupSpec]) -> None:
         """Add several groups, one by one or in lists."""
-        for item in groups:
-            for group in [item] if isinstance(item, ProcessGroupSpec) else item:
-                self.add_process_group(group)
+        for group in flat(groups, ProcessGroupSpec):
+            self.add_process_group(group)
 
     def get_process(self, name: str) -> ProcessSpec:
         """Return the lone process `name`, or ``group/process``. Raises NotFound."""
@@ -160,7 +157,7 @@ class ExperimentSpec:
     def add_volume(self, name: str, volume: AnyVolume | Mapping[str, object]) -> None:
         """Declare a volume for mounts. Raises SpecError if the name already has other content."""
         volumes = cast("Data", self._data.setdefault("volumes", {}))
-        if volumes.setdefault(name, data := _builtins(volume)) != data:
+        if volumes.setdefault(name, data := builtins_of(volume)) != data:
             raise SpecError.one(f'the volume "{name}" has two contents', f"volumes.{name}", "use another name")
 
     def add_config(self, name: str, text: str | ConfigFile | None = None, **fields: Unpack[ConfigFields]) -> None:
@@ -169,7 +166,7 @@ class ExperimentSpec:
         The content is `text`, the content of `file` (a path), or `base64`; `mode` is octal text.
         """
         said = {**fields, "text": text} if isinstance(text, str) else fields
-        given = _builtins(text) if isinstance(text, ConfigFile) else known_fields(said, ConfigFile, "add_config")
+        given = builtins_of(text) if isinstance(text, ConfigFile) else known_fields(said, ConfigFile, "add_config")
         cast("Data", self._data.setdefault("configs", {}))[name] = given
 
     def add_secret(
@@ -282,7 +279,3 @@ def _range(ports: object) -> object:
             return [numbers[0], numbers[-1]]
         raise SpecError.one("the ports have gaps", "port_range", "give the lowest and the highest port")
     return ports
-
-
-def _builtins(value: object) -> Any:
-    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else deepcopy(value)

@@ -7,60 +7,38 @@ process or group if there is one, otherwise as an overlay. Values that the chart
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.data import is_merged_by_item, merge_overlay, overlay_at
+from symphony_charts.formats.data import is_merged_by_item, maps, merge_overlay, overlay_at, sub
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.spec.builder.common import Data
-from symphony_charts.spec.builder.keywords import ExperimentFields, Unpack
-from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.overlay_fields import ADDED, container_fields, pod_fields
+from symphony_charts.spec.overlay_fields import container_fields, laid_over, pod_fields
 
-__all__ = ["ExperimentBuilder", "OverlayView", "Viewed", "ViewedList", "alone"]
-
+if TYPE_CHECKING:
+    from symphony_charts.spec.builder.experiment import ExperimentSpec
 
 # Symphony's verbs of the objects themselves, which the builder also has.
 _VERBS = {
     "container": frozenset(
         (
-            "image_pull_policy",
-            "mount_empty_dir",
-            "mount_git_repo",
-            "mount_host_path",
-            "mount_nfs",
-            "mount_secret",
-            "mount_shared_memory",
-            "mount_volume",
-            "resource_limit",
-            "resource_request",
-            "set_args",
-            "set_command",
-            "set_env",
-            "set_envs",
+            *("image_pull_policy", "resource_limit", "resource_request"),
+            *("set_args", "set_command", "set_env", "set_envs"),
+            *("mount_empty_dir", "mount_git_repo", "mount_host_path", "mount_nfs", "mount_secret"),
+            *("mount_shared_memory", "mount_volume"),
         )
     ),
     "pod": frozenset(("add_label", "add_labels", "add_toleration", "mount_volume", "node_selector", "restart_policy")),
 }
 
 
-class Recorder(Protocol):
-    """The builder that a view reads from and writes to."""
-
-    def rendered(self, kind: str) -> dict[str, object]:
-        """Return the ``pod`` or ``container`` as it will be emitted, with earlier edits."""
-
-    def record(self, kind: str, overlay: dict[str, object]) -> None:
-        """Merge `overlay` into the ``pod`` or ``container``."""
-
-
 class OverlayView(MutableMapping[str, Any]):
     """A map of the emitted object; `data` is the view itself, as in Symphony."""
 
-    def __init__(self, recorder: Recorder, kind: str, path: tuple[str | int, ...] = ()) -> None:
+    def __init__(self, recorder: Viewed, kind: str, path: tuple[str | int, ...] = ()) -> None:
         vars(self).update(_recorder=recorder, _kind=kind, _path=path)
 
-    _recorder: Recorder
+    _recorder: Viewed
     _kind: str
     _path: tuple[str | int, ...]
 
@@ -137,7 +115,7 @@ class OverlayView(MutableMapping[str, Any]):
 class ViewedList(Sequence[Any]):
     """A list of the emitted object that records appended and changed items."""
 
-    def __init__(self, recorder: Recorder, kind: str, path: tuple[str | int, ...]) -> None:
+    def __init__(self, recorder: Viewed, kind: str, path: tuple[str | int, ...]) -> None:
         self._recorder, self._kind, self._path = recorder, kind, path
 
     def to_list(self) -> list[object]:
@@ -174,7 +152,7 @@ class ViewedList(Sequence[Any]):
         return f"{type(self).__name__}({self.to_list()!r})"
 
 
-def _record(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: object) -> None:
+def _record(recorder: Viewed, kind: str, path: tuple[str | int, ...], value: object) -> None:
     overlay = overlay_at(path, value, recorder.rendered(kind))
     if isinstance(overlay, dict):
         recorder.record(kind, overlay)
@@ -186,7 +164,7 @@ def _added(path: tuple[str | int, ...], here: Any, items: Any) -> list[object]:
     return added if path and is_merged_by_item(str(path[-1]), added) else [*here, *added]
 
 
-def _view(recorder: Recorder, kind: str, path: tuple[str | int, ...], value: object) -> object:
+def _view(recorder: Viewed, kind: str, path: tuple[str | int, ...], value: object) -> object:
     if isinstance(value, Mapping):
         return OverlayView(recorder, kind, path)
     if isinstance(value, (list, tuple)):
@@ -215,32 +193,11 @@ def _plain(value: object) -> object:
 _POD_CONTEXT: tuple[str, ...] = ("name", "owner", "team", "image", "volumes", "security", "workload")
 
 
-class ExperimentBuilder(Protocol):
-    """The experiment of processes and groups: it renders their pods and registers new processes."""
-
-    name: str
-
-    def set(self, **fields: Unpack[ExperimentFields]) -> None:
-        """Set fields of the experiment by name; None leaves a field as it is."""
-
-    def to_data(self) -> Data:
-        """Return the experiment as data, unchecked."""
-
-    def finish(self, *, for_cluster: bool = False) -> Experiment:
-        """Return the frozen record. Raises SpecError with all faults."""
-
-    def render_pod(self, name: str) -> Data | None:
-        """Return the pod `name` as it will be emitted, or None if it cannot be rendered."""
-
-    def _declare(self, process: Any) -> None:
-        """Register a process that was added to a group."""
-
-
 class Viewed:
     """A builder with a view of its pod or container that records edits."""
 
     name: str
-    experiment: ExperimentBuilder | None
+    experiment: ExperimentSpec | None
     _data: Data
 
     def _pod_name(self) -> str:
@@ -254,22 +211,15 @@ class Viewed:
             return dict(overlay) if kind == "container" else {"metadata": {}, "spec": {}, **overlay}
         if kind == "pod":
             return pod
-        spec = cast("Mapping[str, object]", pod.get("spec", {}))
-        containers = [
-            *cast("list[Data]", spec.get("containers", [])),
-            *cast("list[Data]", spec.get("initContainers", [])),
-        ]
+        containers = [*maps(sub(pod, "spec"), "containers"), *maps(sub(pod, "spec"), "initContainers")]
         return next((container for container in containers if container.get("name") == self.name), dict(overlay))
 
     def record(self, kind: str, overlay: Data) -> None:
         """Record an edit as fields where they exist, and the rest as an overlay."""
         fields, rest = container_fields(overlay) if kind == "container" else pod_fields(overlay)
-        for field, value in fields.items():
-            if value is None:
-                self._data.pop(field, None)
-            else:
-                old = cast("Data", self._data.get(field, {})) if field in ADDED else {}
-                self._data[field] = {**old, **cast("Data", value)} if field in ADDED else value
+        self._data |= laid_over(self._data, fields)
+        for field in [field for field, value in fields.items() if value is None]:
+            del self._data[field]
         if rest:
             field = f"{kind}_overlay"
             self._data[field] = merge_overlay(cast("Data", self._data.get(field, {})), rest)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import Any, cast
-
-import msgspec
+from typing import TYPE_CHECKING, Any, cast
 
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats.names import nearest
-from symphony_charts.spec.builder.common import Data, MountVerbs, PodVerbs, clean_name, known_fields
+from symphony_charts.formats.names import hint
+from symphony_charts.spec.builder.common import Data, MountVerbs, PodVerbs, builtins_of, clean_name, flat, known_fields
 from symphony_charts.spec.builder.keywords import (
     AssignmentFields,
     GroupKeywords,
@@ -19,11 +17,12 @@ from symphony_charts.spec.builder.keywords import (
     ProcessKeywords,
     Unpack,
 )
-from symphony_charts.spec.builder.overlay_view import ExperimentBuilder, OverlayView, Viewed
+from symphony_charts.spec.builder.overlay_view import OverlayView, Viewed
 from symphony_charts.spec.model import PodSettings, Process, ProcessGroup
-from symphony_charts.spec.sources import Assignment, EnvSource
+from symphony_charts.spec.sources import Assignment
 
-__all__ = ["ProcessGroupSpec", "ProcessSpec", "find_named"]
+if TYPE_CHECKING:
+    from symphony_charts.spec.builder.experiment import ExperimentSpec
 
 
 class ProcessSpec(PodVerbs, MountVerbs, Viewed):
@@ -45,7 +44,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         self.name = clean_name(name, "a process")
         self.standalone = standalone
         self.group: ProcessGroupSpec | None = None
-        self.experiment: ExperimentBuilder | None = None
+        self.experiment: ExperimentSpec | None = None
         self._data: Data = {}
         self.set(cmds=list(cmds) if cmds is not None and not isinstance(cmds, str) else cmds, **fields)
 
@@ -64,8 +63,8 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         if "env" in settings:
             self.set_envs(cast("Mapping[str, object]", settings.pop("env")))
         for mount in _as_list(settings.pop("mounts", [])):
-            self._add_mount({"text": mount} if isinstance(mount, str) else _builtins(mount))
-        self._data.update({field: _builtins(value) for field, value in settings.items()})
+            self._add_mount({"text": mount} if isinstance(mount, str) else builtins_of(mount))
+        self._data.update({field: builtins_of(value) for field, value in settings.items()})
 
     # --- network -----------------------------------------------------------------------------------------------------
 
@@ -132,7 +131,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
 
     def set_env(self, name: str, value: object) -> None:
         """Set an environment variable; numbers and booleans become text."""
-        self._map("env")[name] = _builtins(value) if isinstance(value, EnvSource) else value
+        self._map("env")[name] = builtins_of(value)
 
     def set_envs(self, envs: Mapping[str, object]) -> None:
         """Set several environment variables."""
@@ -177,7 +176,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
     def assign_to(self, assign_to: str | Assignment, **settings: Unpack[AssignmentFields]) -> None:
         """Let the dispatcher choose the machine; arguments are those of Symphony's `assign_to`."""
         if isinstance(assign_to, Assignment):
-            self._data["assign_to"] = msgspec.to_builtins(assign_to)
+            self._data["assign_to"] = builtins_of(assign_to)
         else:
             given = {"assign_to": assign_to, **settings}
             self._data["assign_to"] = known_fields(given, Assignment, f'assign_to of process "{self.name}"')
@@ -249,10 +248,6 @@ def _as_list(value: object) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
-def _builtins(value: object) -> Any:
-    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else deepcopy(value)
-
-
 class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
     """A group under construction. Pod-level verbs and keywords belong here, not on its processes.
 
@@ -264,7 +259,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
 
     def __init__(self, name: str, processes: Iterable[ProcessSpec] = (), **fields: Unpack[GroupKeywords]) -> None:
         self.name = clean_name(name, "a process group")
-        self.experiment: ExperimentBuilder | None = None
+        self.experiment: ExperimentSpec | None = None
         self._processes: dict[str, ProcessSpec] = {}
         self._for_all: list[Callable[[ProcessSpec], None]] = []
         self._data: Data = {}
@@ -311,9 +306,8 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
 
     def add_processes(self, *processes: ProcessSpec | Iterable[ProcessSpec]) -> None:
         """Add several processes, one by one or in lists."""
-        for item in processes:
-            for process in [item] if isinstance(item, ProcessSpec) else item:
-                self.add_process(process)
+        for process in flat(processes, ProcessSpec):
+            self.add_process(process)
 
     def get_process(self, name: str) -> ProcessSpec:
         """Return the process `name`. Raises NotFound."""
@@ -374,6 +368,4 @@ def find_named(named: Mapping[str, Any], name: str, what: str) -> Any:
     """Return the entry `name`. Raises NotFound with the nearest name."""
     if name in named:
         return named[name]
-    meant = nearest(name, named)
-    next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(named) or 'none'}"
-    raise NotFound(f'no {what} is called "{name}"', next=next_step)
+    raise NotFound(f'no {what} is called "{name}"', next=hint(name, named, f"there are: {', '.join(named) or 'none'}"))

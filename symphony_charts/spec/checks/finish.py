@@ -16,6 +16,7 @@ from symphony_charts.spec.checks.services import chart_faults, network_faults, s
 from symphony_charts.spec.json_schema import added_kind
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
+from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.workload import ADDED_KINDS
 
 # Larger integers are inexact in JSON as helm and browsers read it.
@@ -51,18 +52,13 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
 
 def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Yield characters that a format cannot represent, and overlay values that are not plain data."""
-    for entry in entries:
-        process = entry.process
-        if process.container_overlay:
-            yield from _overlay_faults(process.container_overlay, f"{entry.path}.container_overlay")
-        if process.pod_overlay:
-            yield from _overlay_faults(process.pod_overlay, f"{entry.path}.pod_overlay")
-    for name, step in experiment.prepare.items():
-        if step.container_overlay:
-            yield from _overlay_faults(step.container_overlay, f"prepare.{name}.container_overlay")
-    for name, group in experiment.groups.items():
-        if group.pod_overlay:
-            yield from _overlay_faults(group.pod_overlay, f"groups.{name}.pod_overlay")
+    overlays = {f"{entry.path}.container_overlay": entry.process.container_overlay for entry in entries}
+    overlays |= {f"{pod.path}.pod_overlay": pod.settings.pod_overlay for pod in pods_of(experiment).values()}
+    overlays |= {
+        f"prepare.{name}.container_overlay": step.container_overlay for name, step in experiment.prepare.items()
+    }
+    for path, overlay in overlays.items():
+        yield from _overlay_faults(overlay, path)
     if _may_hold_forbidden(experiment):
         yield from _character_faults(msgspec.to_builtins(experiment), "")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import TypeVar
 
 import msgspec
@@ -13,13 +14,13 @@ from symphony_charts.formats.names import (
     DNS_LABEL,
     OBJECT_NAME,
     SERVICE_NAME,
+    hint,
     join,
-    nearest,
     prefix_owner,
     sanitize,
     shorten,
 )
-from symphony_charts.spec.checks.pods import ProcessEntry
+from symphony_charts.spec.checks.pods import ProcessEntry, choice_faults
 from symphony_charts.spec.json_schema import used_kinds
 from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
@@ -186,7 +187,7 @@ def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Ite
     for kind in used_kinds(experiment.workload).values():
         yield from kind.faults(experiment)
     yield from table.problems
-    yield from _circle_faults(graph, [entry for entry in entries if entry.path in graph])
+    yield from _circle_faults(graph, entries)
 
 
 class _Table:
@@ -232,44 +233,28 @@ def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
         seen.add(entry.path)
 
 
-def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], starts: Sequence[ProcessEntry]) -> Iterator[Problem]:
-    """Yield one fault per cycle of `after`, at its first process.
-
-    `graph` is keyed by path. The walk uses an explicit stack: chains may be deeper than Python's recursion limit.
-    """
-    done: set[str] = set()
-    for start in starts:
-        if start.path in done:
-            continue
-        trail = {start.path: start}
-        branches = [iter(graph[start.path])]
-        while branches:
-            following = next(branches[-1], None)
-            if following is None:
-                branches.pop()
-                done.add(trail.popitem()[0])
-            elif following.path in trail:
-                yield _circle([*trail.values()], following)
-            elif following.path not in done:
-                trail[following.path] = following
-                branches.append(iter(graph.get(following.path, ())))
-
-
-def _circle(trail: list[ProcessEntry], again: ProcessEntry) -> Problem:
-    first = next(index for index, entry in enumerate(trail) if entry.path == again.path)
-    names = " -> ".join(str(entry.ref) for entry in [*trail[first:], again])
-    what = f"processes wait for each other: {names}"
-    return Problem(what=what, path=f"{again.path}.after", next="let one of them start first")
+def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], entries: Sequence[ProcessEntry]) -> Iterator[Problem]:
+    """Yield the fault of a cycle of `after`, at its first process; `graph` is keyed by path."""
+    try:
+        TopologicalSorter({path: [entry.path for entry in after] for path, after in graph.items()}).prepare()
+    except CycleError as error:
+        # graphlib lists each process before those that wait for it; the first one is also the last one.
+        by_path = {entry.path: entry for entry in entries}
+        cycle = [by_path[path] for path in error.args[1][:0:-1]]
+        first = cycle.index(next(entry for entry in entries if entry in cycle))
+        trail = [*cycle[first:], *cycle[: first + 1]]
+        what = f"processes wait for each other: {' -> '.join(str(entry.ref) for entry in trail)}"
+        yield Problem(what=what, path=f"{trail[0].path}.after", next="let one of them start first")
 
 
 def name_hint(name: str, choices: Sequence[str] | set[str]) -> str:
     """Return the next step for an unknown name: the probable name, or a list of all."""
-    meant = nearest(name, choices)
-    return f'did you mean "{meant}"?' if meant else f"there are: {', '.join(sorted(choices)[:12]) or 'none'}"
+    return hint(name, choices, f"there are: {', '.join(sorted(choices)[:12]) or 'none'}")
 
 
 # Kubernetes' strict rule; not every cluster enables the relaxed one, which allows nearly everything.
 _NAME = re.compile(r"[-._a-zA-Z][-._a-zA-Z0-9]*", re.ASCII)
+# ``$$(NAME)`` is not a reference: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
 _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
@@ -280,7 +265,7 @@ def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
             yield from _faults(entry.process.env, f"{entry.path}.env")
         local = entry.process.local
         if local is not None and local.env:
-            yield from _faults({**entry.process.env, **local.env}, f"{entry.path}.local.env", only=local.env)
+            yield from _faults(local.env, f"{entry.path}.local.env", entry.process.env)
     for name, step in experiment.prepare.items():
         yield from _faults(step.env, f"prepare.{name}.env")
     yield from _faults(experiment.local.env, "local.env")
@@ -291,18 +276,9 @@ def may_be_set(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in RESERVED
 
 
-def _references_in(text: str) -> list[str]:
-    """Return the names in ``$(NAME)`` of `text`; ``$$(NAME)`` is not a reference.
-
-    Source: kubernetes/kubernetes, third_party/forked/golang/expansion/expand.go.
-    """
-    return [match[1] for match in _REFERENCE.finditer(text) if match[1]]
-
-
-def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue] | None = None) -> Iterator[Problem]:
+def _faults(env: Mapping[str, EnvValue], path: str, others: Mapping[str, EnvValue] | None = None) -> Iterator[Problem]:
+    """Yield faults of the variables in `env`, which override `others`."""
     for name, value in env.items():
-        if only is not None and name not in only:
-            continue
         here = f"{path}.{name}"
         if not _NAME.fullmatch(name):
             next_step = "use letters, digits, underscores, dots and dashes, no digit first"
@@ -313,7 +289,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, only: Mapping[str, EnvValue]
         if isinstance(value, EnvSource):
             yield from _source_faults(value, here)
         elif "$(" in value:
-            yield from _reference_faults(name, value, env, here)
+            yield from _reference_faults(name, value, {**(others or {}), **env}, here)
 
 
 def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: str) -> Iterator[Problem]:
@@ -321,22 +297,17 @@ def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: 
 
     Entries without `$(` come first, then those with it in the order of their names.
     """
-    for reference in _references_in(value):
+    for reference in filter(None, _REFERENCE.findall(value)):
         other = env.get(reference)
         if isinstance(other, str) and "$(" in other and reference_order(reference) >= reference_order(name):
-            what = f'"{name}" refers to "{reference}", which is set after it'
-            if reference == name:
-                what = f'"{name}" refers to itself'
+            what = f'"{name}" refers to ' + ("itself" if reference == name else f'"{reference}", which is set after it')
             next_step = "variables with references are set in the order of their names: rename one of them"
             yield Problem(what=what, path=path, next=next_step)
 
 
 def _source_faults(source: EnvSource, path: str) -> Iterator[Problem]:
-    kinds = [kind for kind in ("secret", "config", "field", "resource") if getattr(source, kind) is not None]
-    if len(kinds) != 1:
-        given = " and ".join(kinds) or "none of secret, config, field and resource"
-        yield Problem(what=f"a value comes from one place, not {given}", path=path, next="keep one of them")
-    elif kinds[0] in ("secret", "config") and not source.key:
-        yield Problem(what=f"which key of the {kinds[0]}?", path=path, next="add `key:`")
-    elif kinds[0] in ("field", "resource") and source.key is not None:
-        yield Problem(what=f"a {kinds[0]} has no key", path=f"{path}.key", next="drop it")
+    yield from choice_faults(source, ("secret", "config", "field", "resource"), path, "a value comes from one place")
+    if source.key is None and (source.secret is not None or source.config is not None):
+        yield Problem(what="which key of it?", path=path, next="add `key:`")
+    elif source.key is not None and source.secret is None and source.config is None:
+        yield Problem(what="only a Secret or ConfigMap has keys", path=f"{path}.key", next="drop it")

@@ -6,11 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from symphony_charts.errors import Problem
-from symphony_charts.formats.names import LABEL_NAME, OBJECT_NAME, join, nearest
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.names import LABEL_NAME, OBJECT_NAME, hint, join
 from symphony_charts.formats.quantity import MOST, QuantityOverflowError, amount_of, is_quantity, quantity
-from symphony_charts.spec.model import Experiment, PodSettings, Process, ProcessGroup, Step
-from symphony_charts.spec.pods import ProcessRef
+from symphony_charts.spec.model import Experiment, PodSettings, Process, Step
+from symphony_charts.spec.pods import Pod, ProcessRef, pods_of
 from symphony_charts.spec.sources import Toleration
 from symphony_charts.spec.variable_names import shell_faults
 
@@ -51,22 +54,17 @@ def pod_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
     """Yield faults of single groups, processes and steps."""
     yield from _label_faults(experiment.labels, "labels", with_values=True, ours=OUR_DOMAINS)
     yield from _label_faults(experiment.annotations, "annotations", with_values=False, ours=OUR_DOMAINS[:1])
-    for name, group in experiment.groups.items():
-        path = f"groups.{name}"
-        yield from _settings_faults(group, path, any(p.lifecycle == "finite" for p in group.processes.values()))
-        yield from _pool_faults(name, group)
+    for pod in pods_of(experiment).values():
+        yield from _settings_faults(pod.settings, pod.path, pod.is_finite)
+        yield from _pool_faults(pod)
     for entry in entries:
-        process, path = entry.process, entry.path
         if entry.in_group:
             yield from _grouped_faults(entry)
-        else:
-            yield from _settings_faults(process, path, process.lifecycle == "finite")
-        yield from _command_faults(process, path)
-        yield from _count_faults(process, path)
+        yield from _command_faults(entry.process, entry.path)
+        yield from _count_faults(entry.process, entry.path)
     for name, step in experiment.prepare.items():
         yield from _command_faults(step, f"prepare.{name}")
-    if experiment.workload.retries < 0:
-        yield Problem(what="fewer retries than none", path="workload.retries", next="0 means no retry")
+    yield from small_faults(experiment.workload, {"retries": 0}, "workload")
 
 
 def is_in_domain(key: str, domains: Iterable[str]) -> bool:
@@ -77,35 +75,25 @@ def is_in_domain(key: str, domains: Iterable[str]) -> bool:
 
 def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Yield faults that matter only on a cluster: missing images, relative paths, impossible restarts."""
-    images = [("image", experiment.image)] + [(f"{entry.path}.image", entry.process.image) for entry in entries]
-    images += [(f"prepare.{name}.image", step.image) for name, step in experiment.prepare.items()]
-    for path, image in images:
+    programs: list[tuple[str, str, Process | Step]] = [
+        *((entry.path, f'process "{entry.ref}"', entry.process) for entry in entries),
+        *((f"prepare.{name}", f'step "{name}"', step) for name, step in experiment.prepare.items()),
+    ]
+    for path, image in [("image", experiment.image), *((f"{path}.image", one.image) for path, _, one in programs)]:
         if image and (re.search(r"\s|://", image)):
             step_out = "write it as [registry/]name[:tag][@digest], without blanks and https://"
             yield Problem(what=f'"{image}" is no image', path=path, next=step_out)
-    if not experiment.image:
-        for entry in entries:
-            if not entry.process.image:
-                what = f'process "{entry.ref}" has no image'
-                next_step = f"set `{entry.path}.image`, or `image` for the whole experiment"
-                yield Problem(what=what, path=f"{entry.path}.image", next=next_step)
-        for name, step in experiment.prepare.items():
-            if not step.image:
-                yield Problem(what=f'step "{name}" has no image', path=f"prepare.{name}.image", next="set it")
-    programs: list[tuple[str, Process | Step]] = [(entry.path, entry.process) for entry in entries]
-    for path, program in [*programs, *((f"prepare.{name}", step) for name, step in experiment.prepare.items())]:
+    for path, name, program in programs:
+        if not experiment.image and not program.image:
+            next_step = f"set `{path}.image`, or `image` for the whole experiment"
+            yield Problem(what=f"{name} has no image", path=f"{path}.image", next=next_step)
         if program.cwd and not program.cwd.startswith("/"):
             what = f'"{program.cwd}" is no absolute path, and no container starts in any other'
             yield Problem(what=what, path=f"{path}.cwd", next="write it from / on; `local.cwd` is that of this machine")
-    pods: list[tuple[str, PodSettings, Sequence[Process]]] = [
-        (f"groups.{name}", group, list(group.processes.values())) for name, group in experiment.groups.items()
-    ]
-    pods += [(f"processes.{name}", process, [process]) for name, process in experiment.processes.items()]
-    for path, settings, processes in pods:
-        is_service = processes and all(process.lifecycle == "service" for process in processes)
-        if is_service and settings.restart in ("never", "on-failure"):
-            what = f"a pod of services is always restarted on a cluster, never `restart: {settings.restart}`"
-            yield Problem(what=what, path=f"{path}.restart", next="drop it, or make the process finite")
+    for pod in pods_of(experiment).values():
+        if pod.processes and not pod.is_finite and pod.settings.restart in ("never", "on-failure"):
+            what = f"a pod of services is always restarted on a cluster, never `restart: {pod.settings.restart}`"
+            yield Problem(what=what, path=f"{pod.path}.restart", next="drop it, or make the process finite")
 
 
 def _grouped_faults(entry: ProcessEntry) -> Iterator[Problem]:
@@ -119,26 +107,23 @@ def _grouped_faults(entry: ProcessEntry) -> Iterator[Problem]:
         yield Problem(what=what, path=f"{entry.path}.local.replicas", next=f"set groups.{group}.replicas")
 
 
-def _pool_faults(name: str, group: ProcessGroup) -> Iterator[Problem]:
+def _pool_faults(pod: Pod) -> Iterator[Problem]:
     pools: dict[str, str] = {}
-    for member, process in group.processes.items():
+    for member, process in pod.processes.items():
         pool = process.assign_to.node_pool_name if process.assign_to is not None else None
         if pool is None:
             continue
         pools.setdefault(pool, member)
         if len(pools) > 1 and pools[pool] == member:
             other = next(iter(pools))
-            what = f'group "{name}" is one pod, but "{pools[other]}" is sent to {other} and "{member}" to {pool}'
-            path = f"groups.{name}.processes.{member}.assign_to.node_pool_name"
+            what = f'group "{pod.name}" is one pod, but "{pools[other]}" is sent to {other} and "{member}" to {pool}'
+            path = f"{pod.path}.processes.{member}.assign_to.node_pool_name"
             yield Problem(what=what, path=path, next="name one pool for all of them, or take it out of the group")
 
 
 def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Iterator[Problem]:
     least = {"replicas": 0, "min_replicas": 0, "retries": 0, "grace_period": 0, "deadline": 1}
-    for field, bound in least.items():
-        value = getattr(settings, field)
-        if value is not None and value < bound:
-            yield Problem(what=f"{value} is too little", path=f"{path}.{field}", next=f"at least {bound}")
+    yield from small_faults(settings, least, path)
     if settings.replicas > _MOST_REPLICAS:
         what = f"{settings.replicas:,} replicas; an indexed Job runs {_MOST_REPLICAS:,} at most"
         yield Problem(what=what, path=f"{path}.replicas", next="lower it")
@@ -190,33 +175,40 @@ def _command_faults(process: Process | Step, path: str) -> Iterator[Problem]:
 
 def _shell_faults(process: Process | Step, path: str) -> Iterator[Problem]:
     local, preamble = (process.local, process.preamble) if isinstance(process, Process) else (None, [])
-    has_lines = process.cmds is not None or bool(preamble)
+    has_lines = process.cmds is not None or bool(preamble) or (local is not None and local.cmds is not None)
+    yield from shell_faults(process.shell, f"{path}.shell", has_lines=has_lines)
     if local is None:
-        yield from shell_faults(process.shell, f"{path}.shell", has_lines=has_lines)
         return
-    yield from shell_faults(process.shell, f"{path}.shell", has_lines=has_lines or local.cmds is not None)
     cmds = local.cmds if local.cmds is not None or local.command is not None else process.cmds
     has_lines = cmds is not None or bool(preamble if local.preamble is None else local.preamble)
     yield from shell_faults(local.shell, f"{path}.local.shell", has_lines=has_lines)
 
 
 def _count_faults(process: Process, path: str) -> Iterator[Problem]:
-    if process.gpus < 0:
-        yield Problem(what=f"{process.gpus} GPUs", path=f"{path}.gpus", next="0 or more")
-    local = process.local
-    if local is not None:
-        for field in ("replicas", "gpus"):
-            value = getattr(local, field)
-            if value is not None and value < 0:
-                yield Problem(what=f"{value} is too little", path=f"{path}.local.{field}", next="at least 0")
+    yield from small_faults(process, {"gpus": 0}, path)
+    if process.local is not None:
+        yield from small_faults(process.local, {"replicas": 0, "gpus": 0}, f"{path}.local")
     if process.cwd is not None and not process.cwd:
         yield Problem(what="`cwd` is empty", path=f"{path}.cwd", next="drop it to stay in the image's own folder")
-    assigned = process.assign_to
-    if assigned is not None:
-        for field in ("process_per_machine", "cpu", "memory_m", "gpu_count"):
-            value = getattr(assigned, field)
-            if value is not None and (value < 0 or (field == "process_per_machine" and value < 1)):
-                yield Problem(what=f"{value} is too little", path=f"{path}.assign_to.{field}", next="ask for more")
+    if process.assign_to is not None:
+        least = {"process_per_machine": 1, "cpu": 0, "memory_m": 0, "gpu_count": 0}
+        yield from small_faults(process.assign_to, least, f"{path}.assign_to")
+
+
+def small_faults(record: msgspec.Struct, least: Mapping[str, int], path: str) -> Iterator[Problem]:
+    """Yield a fault for each field of `record` that is below its number in `least`."""
+    for field, bound in least.items():
+        value = getattr(record, field)
+        if value is not None and value < bound:
+            yield Problem(what=f"{value} is too little", path=f"{path}.{field}", next=f"at least {bound}")
+
+
+def choice_faults(record: msgspec.Struct, fields: Sequence[str], path: str, what: str) -> Iterator[Problem]:
+    """Yield a fault unless exactly one of `fields` of `record` is set."""
+    given = [field for field in fields if getattr(record, field) is not None]
+    if len(given) != 1:
+        what = f"{what}, not {' and '.join(given) or 'none'}"
+        yield Problem(what=what, path=path, next=f"keep one of {', '.join(fields)}")
 
 
 def _label_faults(
@@ -257,15 +249,14 @@ def resource_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iter
     for entry in entries:
         yield from _fields_faults(entry.process, entry.path)
         yield from _container_faults(entry.process.container_overlay, f"{entry.path}.container_overlay")
-        yield from _pod_faults(entry.process.pod_overlay, f"{entry.path}.pod_overlay")
         local = entry.process.local
         if local is not None and local.log_size is not None:
             yield from _log_faults(local.log_size, f"{entry.path}.local.log_size")
     yield from _log_faults(experiment.local.log_size, "local.log_size")
     for name, step in experiment.prepare.items():
         yield from _fields_faults(step, f"prepare.{name}")
-    for name, group in experiment.groups.items():
-        yield from _pod_faults(group.pod_overlay, f"groups.{name}.pod_overlay")
+    for pod in pods_of(experiment).values():
+        yield from _pod_faults(pod.settings.pod_overlay, f"{pod.path}.pod_overlay")
 
 
 def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
@@ -325,10 +316,8 @@ def _fields_faults(process: Process | Step, path: str) -> Iterator[Problem]:
 
 
 def _pod_faults(overlay: Mapping[str, object], path: str) -> Iterator[Problem]:
-    spec = overlay.get("spec")
-    if not isinstance(spec, Mapping):
-        return
-    yield from _map_faults(spec.get("overhead"), f"{path}.spec.overhead")
+    spec = sub(overlay, "spec")
+    yield from _map_faults(sub(spec, "overhead"), f"{path}.spec.overhead")
     yield from _container_faults(spec, f"{path}.spec")
     for key in ("initContainers", "containers"):
         containers = spec.get(key)
@@ -337,22 +326,19 @@ def _pod_faults(overlay: Mapping[str, object], path: str) -> Iterator[Problem]:
 
 
 def _container_faults(overlay: object, path: str) -> Iterator[Problem]:
-    resources = overlay.get("resources") if isinstance(overlay, Mapping) else None
-    if isinstance(resources, Mapping):
-        for field in ("requests", "limits"):
-            yield from _map_faults(resources.get(field), f"{path}.resources.{field}")
+    for field in ("requests", "limits"):
+        yield from _map_faults(sub(overlay, "resources", field), f"{path}.resources.{field}")
 
 
 def _known(name: str) -> str:
     if name.startswith("gpu"):
         return "count GPUs in `gpus`, a field beside `requests`"
-    meant = "memory" if name in ("ram", "mem") else nearest(name, _STANDARD)
-    return f'did you mean "{meant}"?' if meant else "cpu, memory, ephemeral-storage, or vendor.com/name"
+    if name in ("ram", "mem"):
+        name = "memory"
+    return hint(name, _STANDARD, "cpu, memory, ephemeral-storage, or vendor.com/name")
 
 
-def _map_faults(amounts: object, path: str) -> Iterator[Problem]:
-    if not isinstance(amounts, Mapping):
-        return
+def _map_faults(amounts: Mapping[str, object], path: str) -> Iterator[Problem]:
     for name, amount in amounts.items():
         here = join(path, str(name))
         if not is_label_key(str(name)):

@@ -10,9 +10,9 @@ from pathlib import PurePosixPath
 
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import maps, sub
-from symphony_charts.formats.names import FILE_KEY, LABEL_NAME, SERVICE_NAME, address_fault, nearest, repository_fault
+from symphony_charts.formats.names import FILE_KEY, LABEL_NAME, SERVICE_NAME, address_fault, hint, repository_fault
 from symphony_charts.spec.checks.names import object_name_faults
-from symphony_charts.spec.checks.pods import ProcessEntry, amount_faults
+from symphony_charts.spec.checks.pods import ProcessEntry, amount_faults, choice_faults, small_faults
 from symphony_charts.spec.model import ChartSettings, Experiment
 from symphony_charts.spec.sources import (
     CONFIG_DIR,
@@ -56,29 +56,32 @@ def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Itera
     exposed = {name for entry in entries for name in entry.process.exposes}
     for name in experiment.expose:
         if name not in exposed:
-            meant = nearest(name, exposed)
-            next_step = f'did you mean "{meant}"?' if meant else f"add `exposes: {name}` to a process"
+            next_step = hint(name, exposed, f"add `exposes: {name}` to a process")
             yield Problem(what=f'no process exposes "{name}"', path=f"expose.{name}", next=next_step)
 
 
-def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) -> Iterator[Problem]:
-    process = entry.process
-    for verb, services in (("binds", process.binds), ("exposes", process.exposes)):
+def _listened(entry: ProcessEntry) -> Iterator[tuple[str, str, int | None]]:
+    """Yield path, name and fixed port of each service on which a process listens."""
+    for verb, services in (("binds", entry.process.binds), ("exposes", entry.process.exposes)):
         for index, (name, port) in enumerate(services.items()):
-            path = f"{entry.path}.{verb}[{index}]"
-            yield from _name_faults(name, path)
-            if port is not None and not 1 <= port <= _LAST_PORT:
-                what = f'the port {port} of "{name}" is no port'
-                yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or leave it out to have one chosen")
-            other = listeners.setdefault(name, entry)
-            if other is not entry:
-                what = f'"{name}" is {"bound" if verb == "binds" else "exposed"} by "{entry.ref}" and by "{other.ref}"'
-                next_step = "let one process listen, and `replicas` make it many; or give each its own service"
-                yield Problem(what=what, path=path, next=next_step)
-            bound = process.binds.get(name)
-            if verb == "exposes" and None not in (bound, port) and bound != port:
-                what = f'"{name}" is bound on port {process.binds[name]} and exposed on port {port}'
-                yield Problem(what=what, path=path, next="a service has one port: fix it in one place")
+            yield f"{entry.path}.{verb}[{index}]", name, port
+
+
+def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) -> Iterator[Problem]:
+    for path, name, port in _listened(entry):
+        yield from _name_faults(name, path)
+        if port is not None and not 1 <= port <= _LAST_PORT:
+            what = f'the port {port} of "{name}" is no port'
+            yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or leave it out to have one chosen")
+        other = listeners.setdefault(name, entry)
+        if other is not entry:
+            what = f'both "{entry.ref}" and "{other.ref}" listen on "{name}"'
+            next_step = "let one process listen, and `replicas` make it many; or give each its own service"
+            yield Problem(what=what, path=path, next=next_step)
+        bound = entry.process.binds.get(name)
+        if None not in (bound, port) and bound != port:
+            what = f'"{name}" is bound on port {bound} and exposed on port {port}'
+            yield Problem(what=what, path=path, next="a service has one port: fix it in one place")
 
 
 def _name_faults(name: str, path: str) -> Iterator[Problem]:
@@ -97,9 +100,8 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
         if name in seen:
             yield Problem(what=f'"{name}" appears twice in `connects`', path=path, next="drop one of them")
         elif name not in bound:
-            meant = nearest(name, bound)
-            hint = f' (did you mean "{meant}"?)' if meant else ""
-            next_step = f"add `binds: {name}` to a process, or fix the name{hint}"
+            meant = hint(name, bound)
+            next_step = f"add `binds: {name}` to a process, or fix the name{f' ({meant})' if meant else ''}"
             if name in listeners:
                 next_step = f'add `binds: {name}` to "{listeners[name].ref}", which only exposes it'
             what = f'process "{entry.ref}" connects to "{name}", which nobody binds'
@@ -111,15 +113,11 @@ def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
     """Yield ports on which two services of one pod would listen."""
     taken: dict[tuple[str, int], tuple[str, ProcessEntry]] = {}
     for entry in entries:
-        for verb, services in (("binds", entry.process.binds), ("exposes", entry.process.exposes)):
-            for index, (name, port) in enumerate(services.items()):
-                if port is None:
-                    continue
-                other, where = taken.setdefault((entry.ref.pod, port), (name, entry))
-                if other != name:
-                    what = f'port {port} of pod "{entry.ref.pod}" is given to "{name}" and to "{other}"'
-                    path = f"{entry.path}.{verb}[{index}]"
-                    yield Problem(what=what, path=path, next=f'"{where.ref}" has it: take another, or leave it open')
+        for path, name, port in _listened(entry):
+            other, where = taken.setdefault((entry.ref.pod, port), (name, entry)) if port is not None else (name, entry)
+            if other != name:
+                what = f'port {port} of pod "{entry.ref.pod}" is given to "{name}" and to "{other}"'
+                yield Problem(what=what, path=path, next=f'"{where.ref}" has it: take another, or leave it open')
 
 
 def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
@@ -137,13 +135,10 @@ def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterat
         next_step = f"write the lowest and the highest port, 1 to {_LAST_PORT}"
         yield Problem(what=f"{low} to {high} is no range of ports", path="port_range", next=next_step)
         return
-    ports: dict[str, int | None] = {}
-    for entry in entries:
-        for services in (entry.process.exposes, entry.process.binds):
-            for name, port in services.items():
-                ports[name] = port if port is not None else ports.get(name)
-    fixed = {port for port in ports.values() if port is not None}
-    needed = sum(port is None for port in ports.values())
+    listened = [(name, port) for entry in entries for _, name, port in _listened(entry)]
+    ports = {name: port for name, port in listened if port is not None}
+    fixed = set(ports.values())
+    needed = len({name for name, _ in listened} - ports.keys())
     free = high - low + 1 - sum(low <= port <= high for port in fixed)
     if needed > free:
         what = f"{needed} services need a port, and {free} are free in {low} to {high}"
@@ -152,10 +147,7 @@ def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterat
 
 def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
     path = f"{entry.path}.ready"
-    kinds = [kind for kind in ("tcp", "http", "exec") if getattr(probe, kind) is not None]
-    if len(kinds) != 1:
-        given = " and ".join(kinds) or "none of tcp, http and exec"
-        yield Problem(what=f"a probe asks in one way, not {given}", path=path, next="keep one of tcp, http, exec")
+    yield from choice_faults(probe, ("tcp", "http", "exec"), path, "a probe asks in one way")
     for kind in ("tcp", "http"):
         asked = getattr(probe, kind)
         if asked is not None:
@@ -166,11 +158,7 @@ def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
         what = f'"{probe.http.path}" is no path of a URL'
         yield Problem(what=what, path=f"{path}.http.path", next="begin it with /")
     smallest = {"initial_delay": 0, "period": 1, "timeout": 1, "failures": 1, "successes": 1}
-    for field, least in smallest.items():
-        if getattr(probe, field) < least:
-            yield Problem(
-                what=f"{getattr(probe, field)} is too little", path=f"{path}.{field}", next=f"at least {least}"
-            )
+    yield from small_faults(probe, smallest, path)
 
 
 def _overlay_probe_faults(entry: ProcessEntry) -> Iterator[Problem]:
@@ -191,8 +179,7 @@ def _probe_port_faults(port: int | str, entry: ProcessEntry, path: str) -> Itera
         return
     own = [*entry.process.binds, *entry.process.exposes]
     if port not in own:
-        meant = nearest(port, own)
-        next_step = f'did you mean "{meant}"?' if meant else "use a number, or a service that this process listens on"
+        next_step = hint(port, own, "use a number, or a service that this process listens on")
         what = f'process "{entry.ref}" listens on no service "{port}"'
         yield Problem(what=what, path=path, next=next_step)
 
@@ -228,8 +215,7 @@ def _mount_faults(
     for index, mount in enumerate(mounts):
         here = f"{path}[{index}]"
         if mount.volume not in volumes:
-            meant = nearest(mount.volume, volumes)
-            next_step = f'did you mean "{meant}"?' if meant else "declare it under `volumes:`, or say it at the mount"
+            next_step = hint(mount.volume, volumes, "declare it under `volumes:`, or say it at the mount")
             yield Problem(what=f'no volume is called "{mount.volume}"', path=f"{here}.volume", next=next_step)
         yield from _place_faults(mount.at, f"{here}.at", seen, ours)
         if mount.sub_path is not None and not _stays_inside(mount.sub_path):
@@ -263,8 +249,7 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
         case HostPathVolume():
             yield from _path_faults(volume.path, f"{path}.path")
             if volume.kind not in _HOST_PATH_KINDS:
-                meant = nearest(volume.kind, _HOST_PATH_KINDS)
-                next_step = f'did you mean "{meant}"?' if meant else f"one of: {', '.join(_HOST_PATH_KINDS[1:])}"
+                next_step = hint(volume.kind, _HOST_PATH_KINDS, f"one of: {', '.join(_HOST_PATH_KINDS[1:])}")
                 yield Problem(what=f'"{volume.kind}" is no kind of host path', path=f"{path}.kind", next=next_step)
         case DeviceVolume():
             yield from _path_faults(volume.path, f"{path}.path")
@@ -291,10 +276,7 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
 
 
 def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
-    sources = [field for field in ("text", "base64", "file") if getattr(config, field) is not None]
-    if len(sources) != 1:
-        given = " and ".join(sources) or "none of text, base64 and file"
-        yield Problem(what=f"the content comes from one place, not {given}", path=path, next="keep one of them")
+    yield from choice_faults(config, ("text", "base64", "file"), path, "the content comes from one place")
     if config.base64 is not None:
         try:
             base64.b64decode(config.base64, validate=True)
