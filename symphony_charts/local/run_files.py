@@ -113,7 +113,7 @@ class RunLocation:
 class _Identity:
     names: list[str]
     folder: str
-    machine: Machine
+    machine: dict[str, Any]
 
 
 def write_identity(folder: Path) -> None:
@@ -151,13 +151,16 @@ def clear_liveness(folder: Path) -> None:
 
 def run_location(folder: Path) -> RunLocation:
     """Return the place of the run in `folder`, which has not ended by its state. Locks and writes nothing."""
-    identity = _read(folder / _IDENTITY, _Identity)
     held = is_liveness_lock_held(folder / LIVENESS_LOCK)
-    if identity is None or identity.names != [folder.parent.name, folder.name]:
+    try:
+        identity = _read(folder / _IDENTITY, _Identity)
+        if identity is None or identity.names != [folder.parent.name, folder.name]:
+            raise ValueError("it is of another run")
+        then, place = Machine(**identity.machine), str(identity.folder)
+    except (TypeError, ValueError):
         # Without working locks the run may be live.
         verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
         return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
-    then, place = identity.machine, identity.folder
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and now.pid_namespace == then.pid_namespace
@@ -187,10 +190,7 @@ def run_location(folder: Path) -> RunLocation:
 
 def _read(path: Path, kind: type[_T]) -> _T | None:
     """Return the record in a file, None if it is missing or damaged."""
-    # Importing msgspec takes 7 ms, which `symph ls` without runs must not spend.
-    import msgspec
-
     try:
-        return msgspec.convert(read_json(path), kind)
-    except (NotFound, ToolFailed, msgspec.ValidationError):
+        return kind(**read_json(path))
+    except (NotFound, ToolFailed, TypeError, ValueError):
         return None

@@ -131,13 +131,10 @@ def kill_server(socket: Path) -> None:
 
 
 def select(socket: Path, slot: int) -> None:
-    import libtmux
-
-    server = libtmux.Server(socket_path=str(socket), config_file="/dev/null")
     for pane in list_panes(socket):
         if pane.slot == slot:
-            server.cmd("select-window", "-t", pane.id)
-            server.cmd("select-pane", "-t", pane.id)
+            _tmux(socket, "select-window", "-t", pane.id)
+            _tmux(socket, "select-pane", "-t", pane.id)
 
 
 def is_terminal_of(socket: Path, terminal: str) -> bool:

@@ -34,6 +34,11 @@ class Machine:
     boot_id: str
     pid_namespace: int
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for other types."""
+        if {type(self.host), type(self.machine_id), type(self.boot_id)} != {str} or type(self.pid_namespace) is not int:
+            raise ValueError("it names no machine")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
@@ -49,7 +54,7 @@ class ProcessRecord:
 
     def __post_init__(self) -> None:
         """Raise ValueError for impossible numbers; a time namespace may shift `start` below 0."""
-        if self.pid < 1 or self.inode < 0:
+        if {type(self.pid), type(self.start), type(self.inode)} != {int} or self.pid < 1 or self.inode < 0:
             raise ValueError("it is no process")
 
 

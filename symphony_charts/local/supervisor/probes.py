@@ -120,9 +120,6 @@ def _run(check: Check, folder: Path) -> Steps:
 
 def _get(check: Check) -> Steps:
     """Send a GET, from a thread since http.client blocks."""
-    # This import takes 20 ms, which supervisors without such a check must not spend.
-    import http.client
-
     outcomes: list[str] = []
     connections: list[http.client.HTTPConnection] = []
     reader, writer = os.pipe()
@@ -130,9 +127,10 @@ def _get(check: Check) -> Steps:
     def ask() -> None:
         try:
             outcomes.append(_answer(check, connections))
-        except (OSError, ValueError, http.client.HTTPException) as error:
-            why = getattr(error, "strerror", None) or str(error)
-            outcomes.append(f"the answer is not HTTP: {why}" if isinstance(error, http.client.HTTPException) else why)
+        except (OSError, ValueError) as error:
+            outcomes.append(getattr(error, "strerror", None) or str(error))
+        except Exception as error:  # of http.client
+            outcomes.append(f"the answer is not HTTP: {error}")
         finally:
             os.close(writer)
 
@@ -156,6 +154,7 @@ def _get(check: Check) -> Steps:
 
 def _answer(check: Check, connections: list[http.client.HTTPConnection]) -> str:
     """Follow redirects to the same host; return the reason of a failure. Adds each connection to `connections`."""
+    # These imports take 20 ms, which supervisors without such a check must not spend.
     import http.client
     import ssl
 
