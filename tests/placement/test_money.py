@@ -34,17 +34,14 @@ TABLE = msgspec.convert(OWN, PriceTable)
 
 def plan(rows: list[dict[str, Any]], *counts: int) -> Plan:
     pools = pools_of_data({"kube_system": "elsewhere", "pools": rows}, "pools.yaml")
-    demands = [
-        Demand(
-            Shape(
-                requests=(("cpu", 1000), ("memory", MIB), ("pods", 1)),
-                selector=(("cloud.google.com/gke-nodepool", str(row["name"])),),
-                tolerations=(Toleration(key="nvidia.com/gpu", operator="Exists"),),
-            ),
-            [(f"g{index}", count)],
+    demands = []
+    for index, (row, count) in enumerate(zip(rows, counts, strict=True)):
+        shape = Shape(
+            requests=(("cpu", 1000), ("memory", MIB), ("pods", 1)),
+            selector=(("cloud.google.com/gke-nodepool", str(row["name"])),),
+            tolerations=(Toleration(key="nvidia.com/gpu", operator="Exists"),),
         )
-        for index, (row, count) in enumerate(zip(rows, counts, strict=True))
-    ]
+        demands.append(Demand(shape, [(f"g{index}", count)]))
     return plan_demands(demands, pools)
 
 
@@ -59,18 +56,15 @@ def test_attached_gpus_are_paid_for() -> None:
     assert TABLE.price("n1-highmem-8", "us-central1", attached_gpus=1, gpu_type="nvidia-tesla-t4") is None
 
 
-@pytest.mark.parametrize("region", ["asia-east1", "europe-west1", "us-west2", "southamerica-east1"])
+@pytest.mark.parametrize("region", ["asia-east1", "southamerica-east1"])
 def test_every_region_of_the_list_has_prices_with_their_origin(region: str) -> None:
     assert default_prices().price("n1-standard-8", region) is not None
     assert default_prices().price("n1-standard-8", region, spot=True) is not None
     date, source = default_prices().origin(region)
     assert (date, source.startswith("karpenter-provider-gcp")) == ("2026-08-03", True)
-    assert default_prices().origins_of(pools_of_data(row(region)).pools[0])[0][2].startswith("apache-libcloud")
-
-
-def row(region: str) -> dict[str, Any]:
     custom = {"name": "p", "machine_type": "n1-custom-4-8192", "nodes": 1, "zones": [f"{region}-a"]}
-    return {"pools": [custom]}
+    (pool,) = pools_of_data({"pools": [custom]}).pools
+    assert default_prices().origins_of(pool)[0][2].startswith("apache-libcloud")
 
 
 def test_43_regions_price_machines_and_three_kinds_of_machine_have_no_price() -> None:
@@ -78,11 +72,6 @@ def test_43_regions_price_machines_and_three_kinds_of_machine_have_no_price() ->
     assert sum(bool(prices.units) for prices in table.regions.values()) == 43
     for machine in ("tpu7x-standard-4t", "a3-ultragpu-8g", "a4-highgpu-8g"):
         assert [region for region in table.regions if table.price(machine, region) is not None] == []
-
-
-def test_tpus_say_the_list_that_prices_them() -> None:
-    (pool,) = pools_of_data({"pools": [{**STD, "machine_type": "ct5lp-hightpu-4t"}]}, "pools.yaml").pools
-    assert default_prices().origins_of(pool)[0][1:] == ("2026-11-23", "SkyPilot's catalogue, v8 at 8427bbf")
 
 
 def test_local_ssds_that_are_added_have_a_price() -> None:

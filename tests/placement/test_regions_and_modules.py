@@ -149,12 +149,8 @@ spec:
 
 def test_an_existing_pool_of_a_compute_class_comes_from_another_file(tmp_path: Path) -> None:
     (tmp_path / "class.yaml").write_text(CLASS)
-    pool = {
-        "name": "big",
-        "machine_type": "n2-standard-32",
-        "max_nodes": 2,
-        "labels": {"cloud.google.com/compute-class": "fast"},
-    }
+    labels = {"cloud.google.com/compute-class": "fast"}
+    pool = {"name": "big", "machine_type": "n2-standard-32", "max_nodes": 2, "labels": labels}
     (tmp_path / "pools.yaml").write_text(json.dumps({"pools": [pool]}))
     both = read_pool_files([tmp_path / "class.yaml", tmp_path / "pools.yaml"])
     assert both.names == ["big", "fast-2"]
