@@ -133,6 +133,9 @@ class AppWrapper(Kind):
     def reads_minimum(self) -> bool:
         return self.is_mcad
 
+    def shared_retries(self, most: int) -> str:
+        return "" if self.is_mcad else "an AppWrapper starts all its groups again when a pod has failed"
+
     def helpers(self, draft: Draft) -> Iterable[Helper]:
         return [_RESOURCES] if self.is_mcad else retries_helper(draft)
 

@@ -256,6 +256,10 @@ class Kind:
         """
         return ()
 
+    def shared_retries(self, most: int) -> str:
+        """Return how pods share their retries, of which a group has `most`; empty if each replica has its own."""
+        return ""
+
     def unread(self) -> Iterable[Problem]:
         """Return the kind's settings that have no effect in combination with others."""
         return ()

@@ -110,6 +110,9 @@ class Volcano(Kind):
             what = f"kind volcano makes its own gang, which {self.workload.gang} would hold back"
             yield Problem(what=what, path="workload.gang", next="use volcano or none")
 
+    def shared_retries(self, most: int) -> str:
+        return f"Volcano counts the failures of all pods together: the job has {most} retries"
+
     def helpers(self, draft: Draft) -> Iterable[Helper]:
         return [*retries_helper(draft), _class_helper(draft)]
 

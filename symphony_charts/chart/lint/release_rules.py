@@ -134,19 +134,10 @@ def _evictions(draft: Draft) -> Finding:
 
 
 def _shared_retries(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield a warning for each group whose replicas share their retries with other pods.
-
-    With MCAD each Job has its own retries. Source: volcano-sh/volcano v1.15.1, pkg/controllers/job.
-    """
+    """Yield a warning for each group whose replicas share their retries with other pods."""
     finite = [group for group in groups if group.is_finite]
-    if draft.kind.name == "volcano":
-        most = max((_replacements(group, values) for group in groups), default=0)
-        what = f"Volcano counts the failures of all pods together: the job has {most} retries"
-    elif draft.kind.name == "appwrapper" and draft.experiment.workload.appwrapper.version == "v1beta2":
-        what = "an AppWrapper starts all its groups again when a pod has failed"
-    else:
-        return
-    if sum(int(values["groups"][group.name]["replicas"]) for group in finite) > 1:
+    what = draft.kind.shared_retries(max((_replacements(group, values) for group in groups), default=0))
+    if what and sum(int(values["groups"][group.name]["replicas"]) for group in finite) > 1:
         for group in finite:
             if _replacements(group, values):
                 step = "use jobs, jobset or argo: each replica has its own"
