@@ -272,7 +272,8 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
             return
         options = {"help": verb.summary, "description": f"{verb.summary[:1].upper()}{verb.summary[1:]}."}
         parser = self._add(verb.name, verb.aliases, self._action_for(verb), options)
-        _function_of(verb, "configure")(parser)
+        with _Lazily():
+            _function_of(verb, "configure")(parser)
         defaults.name_variables(parser)
         if not self._is_help:
             defaults.fill_in(parser, _configured)

@@ -6,7 +6,7 @@ import argparse
 import time
 from pathlib import Path
 
-from symphony_charts.cli import git_repository, options, output
+from symphony_charts.cli import git_repository, install, options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops import base as gitops_base
@@ -16,6 +16,8 @@ from symphony_charts.gitops.store import environments
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
 from symphony_charts.system.git import cache
+
+LATE = (install,)  # clients of helm and Kubernetes take 190 ms, and Git does not need them
 
 
 def configure_history(parser: argparse.ArgumentParser) -> None:
@@ -41,9 +43,6 @@ def on_release(args: argparse.Namespace, verb: str) -> int | None:
     names_git = any(typed(args, name) for name in ("env", "repo", "into", "team", "branch", "expect"))
     if names_git and not flags:
         return None
-    # Clients of helm and Kubernetes take 190 ms to import; the Git verbs do not need them.
-    from symphony_charts.cli import install
-
     run = {"history": install.helm_history, "rollback": install.helm_rollback}[verb]
     name = args.experiment_name
     if flags:

@@ -14,7 +14,7 @@ from symphony_charts import package
 from symphony_charts import prepare as preparing
 from symphony_charts.chart import files as chart_files
 from symphony_charts.chart import release
-from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
+from symphony_charts.cli import git_repository, options, output, specs, sweep_search, sweep_show, sweep_trials
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
@@ -25,6 +25,8 @@ from symphony_charts.spec import data as spec_data
 from symphony_charts.spec import files
 from symphony_charts.sweep import kubernetes, local, trial_runs
 from symphony_charts.sweep import trials as trial_settings
+
+LATE = (sweep_search,)  # optuna takes half a second, and need not be installed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -125,10 +127,7 @@ def run(args: argparse.Namespace) -> int:
     sweep_trials.judge_of(args)
     spec = files.read(args.spec, args.spec_set)
     if args.search is not None:
-        # optuna takes half a second to import; a grid does not need it.
-        from symphony_charts.cli.sweep_search import search
-
-        return search(args, spec, *_space(args))
+        return sweep_search.search(args, spec, *_space(args))
     axes, spans = _space(args)
     points = trial_settings.parse_points(_text_of(args.list), args.list) if args.list else ()
     chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing

@@ -1,9 +1,11 @@
-"""Options of `symph import compose`; imports only light modules."""
+"""Options of `symph import compose`."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
+
+from symphony_charts.integrations.compose import importer
 
 SUMMARY = "a docker compose file"
 EXAMPLES = (
@@ -26,7 +28,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(source: Any, args: argparse.Namespace) -> Any:
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.integrations.compose.importer import read_compose
-
-    return read_compose(source, args)
+    return importer.read_compose(source, args)

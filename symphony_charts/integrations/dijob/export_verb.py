@@ -1,9 +1,11 @@
-"""Options of `symph export dijob`; imports only light modules."""
+"""Options of `symph export dijob`."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
+
+from symphony_charts.integrations.dijob import export
 
 SUMMARY = "a DIJob with its configuration, for kubectl and DI-orchestrator"
 
@@ -19,7 +21,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(experiment: Any, args: argparse.Namespace) -> Any:
     """Return the DIJob with its ConfigMap before it and its Services after it, and notes."""
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.integrations.dijob.export import dijob_objects
-
-    return dijob_objects(experiment, args.operator)
+    return export.dijob_objects(experiment, args.operator)

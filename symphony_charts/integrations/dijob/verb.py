@@ -1,4 +1,4 @@
-"""Options of `symph import dijob`; imports only light modules."""
+"""Options of `symph import dijob`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from symphony_charts.cli import options
+from symphony_charts.integrations.dijob import importer
 
 SUMMARY = "a DIJob"
 EXAMPLES = ("symph import dijob dijob-qbert.yaml --kind jobset > experiment.yaml",)
@@ -17,7 +18,4 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(source: Any, args: argparse.Namespace) -> Any:
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.integrations.dijob.importer import import_dijob
-
-    return import_dijob(source, args.job, args.kind or "dijob")
+    return importer.import_dijob(source, args.job, args.kind or "dijob")

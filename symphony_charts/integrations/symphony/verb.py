@@ -1,9 +1,11 @@
-"""`symph import symphony`; imports only light modules."""
+"""`symph import symphony`."""
 
 from __future__ import annotations
 
 import argparse
 from typing import Any
+
+from symphony_charts.integrations.symphony import importer
 
 __all__ = ["EXAMPLES", "HAS_PYTHON_TAGS", "SUMMARY", "run"]
 
@@ -13,7 +15,4 @@ HAS_PYTHON_TAGS = True
 
 
 def run(source: Any, _: argparse.Namespace) -> Any:
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.integrations.symphony.importer import import_legacy
-
-    return import_legacy(source)
+    return importer.import_legacy(source)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from symphony_charts.cli import options
+from symphony_charts.cli import options, output
+from symphony_charts.integrations.torchx import options as torchx_options
 
 SUMMARY = "list TorchX's run options and what they become; import nothing"
 
@@ -27,11 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.cli import output
-    from symphony_charts.integrations.torchx.options import OPTIONS, SCHEDULER_OPTIONS
-
-    every = (*SCHEDULER_OPTIONS, *OPTIONS)
+    every = (*torchx_options.SCHEDULER_OPTIONS, *torchx_options.OPTIONS)
     chosen = [option for option in every if args.scheduler in (None, "symph", *option.schedulers)]
     items = [
         {

@@ -1,4 +1,4 @@
-"""Options of `symph import torchx`, and the objects that TorchX itself would make; imports only light modules."""
+"""Options of `symph import torchx`, and the objects that TorchX itself would make."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from symphony_charts.cli import options
 from symphony_charts.errors import UsageError
+from symphony_charts.integrations.torchx import components, importer, objects
 
 SUMMARY = "a TorchX AppDef or component"
 EXAMPLES = (
@@ -31,28 +32,19 @@ def made_data(args: argparse.Namespace, words: list[str]) -> object:
     text = args.source
     if text == "-" or Path(text).is_file() or text.endswith((".json", ".yaml", ".yml")):
         return None
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.integrations.torchx.components import load_appdef
-
-    return load_appdef(text, words)
+    return components.load_appdef(text, words)
 
 
 def run(source: Any, args: argparse.Namespace) -> Any:
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.integrations.torchx.importer import import_torchx
-
-    return import_torchx(source, args.cfg, args.kind)
+    return importer.import_torchx(source, args.cfg, args.kind)
 
 
 def document(source: Any, args: argparse.Namespace) -> dict[str, object] | None:
     """Return the AppWrapper that TorchX would make, for `--compat`; None without."""
     if not args.compat:
         return None
-    # Late import: it takes 100 ms, too slow for `--help`.
-    from symphony_charts.integrations.torchx.objects import NO_VOLCANO, submitted_objects
-
     if not args.app_id:
         raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
     if args.kind not in ("", "appwrapper"):
-        raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=NO_VOLCANO)
-    return submitted_objects(source, args.cfg, args.app_id)
+        raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=objects.NO_VOLCANO)
+    return objects.submitted_objects(source, args.cfg, args.app_id)
