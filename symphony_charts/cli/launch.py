@@ -311,7 +311,9 @@ def say_end(
         return
     logs = f"   logs: symph logs {name}{_place_of(args)}" if status else ""
     rate = f"   ${price:.2f}/h as planned on {plan.source}" if plan and price else ""
-    span = age(took) if took >= 60 else f"{took:.1f} s"
+    span = f"{took:.1f} s"
+    if took >= 60:
+        span = age(took) if took >= 3600 else f"{int(took) // 60} m {int(took) % 60} s"
     output.note(f"{name} {phase} after {span}{rate}{logs}")
 
 
