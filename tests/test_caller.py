@@ -13,7 +13,7 @@ _SELECTION = (
     "tests/cli/test_run.py::test_without_a_terminal_it_ends_what_it_runs_but_not_with_the_connection",
     "tests/cli/test_narrow_terminals.py::test_no_table_is_wider_than_the_terminal",
     "tests/cli/test_status.py::test_with_nothing_to_ask_it_says_so_and_is_content",
-    "tests/settings/test_project.py::test_without_settings_all_is_empty",
+    "tests/settings/test_project.py::test_the_nearest_settings_above_are_taken",
     "tests/spec/test_files.py::test_config_files_are_read_from_the_folder_of_the_spec",
 )
 _HOSTILE = """

@@ -365,7 +365,7 @@ _LINE = re.compile(r"line ([\d:]+)(?:, (.*))?", re.DOTALL)
 def place(name: str, path: str, line_of: Callable[[str], int | None]) -> str:
     """Return ``name:line, path``; `line_of` finds the line unless the reader put it before the path."""
     match = _LINE.fullmatch(path)
-    line, path = (match[1], match[2]) if match else (line_of(path) if path else None, path)
+    line, path = (match[1], match[2]) if match else (line_of(path), path)
     return ", ".join(filter(None, (f"{name}:{line}" if line is not None else name, path)))
 
 
