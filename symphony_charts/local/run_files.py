@@ -163,7 +163,8 @@ def run_location(folder: Path) -> RunLocation:
         return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
-    is_same_namespace = is_same_boot and now.pid_namespace == then.pid_namespace
+    namespaces = {(machine.pid_namespace, machine.init_start) for machine in (now, then)}
+    is_same_namespace = is_same_boot and len(namespaces) == 1
     if is_same_namespace and place == str(folder):
         return RunLocation(verdict="here")
     if held:

@@ -27,16 +27,21 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK") if sys.platform != "win32" else 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """One boot of one machine, and one pid namespace of it; unknown facts are empty or 0."""
+    """One boot of one machine, and one pid namespace of it; unknown facts are empty or 0.
+
+    `init_start` is the start of the namespace's first process: the kernel reuses the numbers of namespaces.
+    """
 
     host: str
     machine_id: str
     boot_id: str
     pid_namespace: int
+    init_start: int
 
     def __post_init__(self) -> None:
         """Raise ValueError for other types."""
-        if {type(self.host), type(self.machine_id), type(self.boot_id)} != {str} or type(self.pid_namespace) is not int:
+        texts, numbers = (self.host, self.machine_id, self.boot_id), (self.pid_namespace, self.init_start)
+        if set(map(type, texts)) != {str} or set(map(type, numbers)) != {int}:
             raise ValueError("it names no machine")
 
 
@@ -175,11 +180,13 @@ def has_ended_within(descriptor: int, timeout_s: float | None) -> bool:
 
 
 def this_machine() -> Machine:
+    init = read_stat(1)
     return Machine(
         host=os.uname().nodename,
         machine_id=_line_of("/etc/machine-id"),
         boot_id=_line_of("/proc/sys/kernel/random/boot_id"),
         pid_namespace=(PROC / "self" / "ns" / "pid").stat().st_ino,
+        init_start=init.start if init else 0,
     )
 
 

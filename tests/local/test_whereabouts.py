@@ -44,7 +44,7 @@ def test_this_boot_and_namespace_are_here(folder: Path) -> None:
     assert seen(folder) == "here"
 
 
-@pytest.mark.parametrize("change", [{"boot_id": "b"}, {"pid_namespace": 1}, ELSEWHERE])
+@pytest.mark.parametrize("change", [{"boot_id": "b"}, {"pid_namespace": 1}, {"init_start": 1}, ELSEWHERE])
 def test_what_holds_its_life_lives_elsewhere(folder: Path, change: dict[str, object]) -> None:
     descriptor = hold_liveness_lock(folder / LIVENESS_LOCK)
     assert descriptor is not None
