@@ -8,22 +8,33 @@ dataclasses would cost it 7 ms, a sixth of `symph --help`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 
-class Problem(NamedTuple):
+class Problem:
     """One fault of an input: `what` is wrong, `path` inside the input, `next`, the way out.
 
     `path` is dotted with list indexes, as in ``processes.learner.binds[0]``; it is empty for the whole input.
     """
 
-    what: str
-    path: str = ""
-    next: str = ""
+    __slots__ = ("next", "path", "what")
+
+    def __init__(self, *, what: str, path: str = "", next: str = "") -> None:
+        self.what = what
+        self.path = path
+        self.next = next
 
     def moved_to(self, path: str) -> Problem:
         """Return the same fault at another path."""
-        return self._replace(path=path)
+        return Problem(what=self.what, path=path, next=self.next)
+
+    def __repr__(self) -> str:
+        return f"Problem(what={self.what!r}, path={self.path!r}, next={self.next!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Problem) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
 
 
 class SymphError(Exception):
