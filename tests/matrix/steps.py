@@ -135,7 +135,7 @@ def extra_steps(user: Journey, extras: frozenset[str]) -> None:
     user.write("sealed.json", {"name": "s", "image": "busybox:1", **sealed})
     for extra, line, says in (
         ("optuna", "sweep tune.json --grid x=1,2 --search 1 --up --metric loss", "tune-x"),
-        ("argo", "sweep rl/experiment.yaml --grid seed=1,2 --on argo --dry-run", "rl-seed1"),
+        ("argo", "sweep rl/experiment.yaml --grid processes.client.replicas=1,2 --on argo --dry-run", "rl-sweep"),
         ("torchx", "import torchx dist.ddp -- -j 1x1 --script main.py", "dist"),
         ("seal", "secrets seal sealed.json -n ml --cert c.pem", "sealed"),
     ):
