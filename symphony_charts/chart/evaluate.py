@@ -335,7 +335,7 @@ class Reader:
             found.add(absolute)
 
     def _source(self, name: str, scope: _Starts, *, is_read: bool = True) -> None:
-        """Read a helper, or the value at a path. What a variable stands for is not read yet."""
+        """Read a helper or the value at a path; without `is_read`, the path only defines a variable."""
         if name[0] not in '.$"':
             self._helper(name, scope["."])
         elif is_read:

@@ -131,7 +131,7 @@ def find_team(args: argparse.Namespace, settings: Settings, store: Store | None,
         return teams[0]
     if not teams:
         raise NotFound(f"{env} runs no {name}", next=f"symph status --env {env} lists what it runs")
-    raise UsageError(f"{name} is an experiment of {', '.join(teams)}", next=f"say which: {teams[0]}/{name}")
+    raise UsageError(f"{name} is an experiment of {', '.join(teams)}", next=f"name the team: {teams[0]}/{name}")
 
 
 def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[str]:

@@ -39,7 +39,7 @@ def overview_page(verbs: Sequence[Verb] = VERBS) -> str:
                 lines += _item(verb.name, verb.summary)
     lines.append(".SH ENVIRONMENT")
     for option, variable in VARIABLES.items():
-        lines += _item(variable, f"stands for --{option} if that is not given")
+        lines += _item(variable, f"the default of --{option}")
     lines += [".SH FILES", *_item(".symph.yaml", "settings of a project, in its folder or above")]
     lines += _item("$XDG_CONFIG_HOME/symph/config.yaml", "your own settings, which those of a project come before")
     lines.append(".SH EXIT STATUS")

@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
     named = project.settings_of_spec(Path(cli_specs.specs_of(args.specs)[0])).template
     args.template = named if args.template is None else args.template
     if args.push and (args.template or named):
-        what = "what is published is made by the template of this installation"
+        what = "--push always uses the built-in chart template"
         raise UsageError(what, next="package with --template, and publish the folder by your own means")
     if args.workspace is not None or args.image_repo is not None or args.platform:
         images = push.push_workspace(args, cli_specs.specs_of(args.specs))

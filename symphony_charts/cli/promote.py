@@ -113,7 +113,7 @@ def _past(
             raise
         if len(teams) > 1:
             what = f"{args.experiment_name} was an experiment of {', '.join(teams)}"
-            raise UsageError(what, next=f"say which: {teams[0]}/{args.experiment_name}") from None
+            raise UsageError(what, next=f"name the team: {teams[0]}/{args.experiment_name}") from None
         return teams[0], None
     return team, gitops_base.pointer_or_none(store.tip(), env, team, args.experiment_name)
 

@@ -135,7 +135,7 @@ class Snapshot:
 
 
 def _unreadable(path: str) -> ToolFailed:
-    """What exists and cannot be read never counts as absent."""
+    """Return the error for an entry that exists and cannot be read; it must never count as absent."""
     return ToolFailed(f"the copy of the repository on this machine lacks {path}")
 
 

@@ -75,12 +75,13 @@ def _character_faults(value: object, path: str) -> Iterator[Problem]:
     if isinstance(value, str):
         character = _FORBIDDEN.search(value)
         if character is not None:
+            what = f"a spec cannot contain the character U+{ord(character[0]):04X}"
             next_step = "use another character, or keep the text in a file (`configs: {name: {file: ...}}`)"
-            yield Problem(what=f"the character U+{ord(character[0]):04X} cannot travel", path=path, next=next_step)
+            yield Problem(what=what, path=path, next=next_step)
     elif isinstance(value, dict):
         for key, item in value.items():
             if isinstance(key, str) and _FORBIDDEN.search(key):
-                what = f"the key {key!r} holds a character that cannot travel"
+                what = f"the key {key!r} holds a character that a spec cannot contain"
                 yield Problem(what=what, path=path, next="rename it")
             yield from _character_faults(item, join(path, str(key)))
     elif isinstance(value, (list, tuple)):
