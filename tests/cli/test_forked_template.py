@@ -167,7 +167,7 @@ def test_a_project_names_its_template_once(fork: Path, tmp_path: Path) -> None:
     assert (project / "dist/exp/README.md").read_text().endswith("Of us.\n")
     package(project, "--template", "")
     assert "Of us." not in (project / "dist/exp/README.md").read_text()
-    assert "what is published is made by" in package(project, "--push", "--template", "", status=2).stderr
+    assert "always uses the built-in chart template" in package(project, "--push", "--template", "", status=2).stderr
     publish = [sys.executable, "-m", "symphony_charts", "publish", "exp.yaml", "--repo", f"file://{tmp_path}"]
     ended = subprocess.run(publish, cwd=project, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2
