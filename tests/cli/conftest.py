@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests import symph as command
 from tests.cli.git_project import Project
 
 Symph = Callable[..., subprocess.CompletedProcess[str]]
@@ -28,8 +28,7 @@ def symph(tmp_path: Path) -> Symph:
 
     def run(*args: str, status: int | None = 0) -> subprocess.CompletedProcess[str]:
         env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "SYMPH_STATE_DIR": str(tmp_path / "state")}
-        argv = [sys.executable, "-m", "symphony_charts", *args]
-        ended = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+        ended = command.symph(*args, cwd=tmp_path, env=env)
         assert status is None or ended.returncode == status, ended.stderr
         return ended
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import symph
+from tests.symph import symph
 
 VERBS = {"plan": ["--pools", "pools.yaml"], "validate": [], "package": ["-d", "charts"], "up": ["--dry-run"]}
 

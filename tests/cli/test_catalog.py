@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command import symph
+from tests.symph import symph
 
 POOLS = Path(__file__).parents[2] / "examples/pools"
 

@@ -14,6 +14,7 @@ import yaml
 from symphony_charts.system.package_data import path as data_path
 from tests.chart.harness import helm_objects, run_helm
 from tests.cli.conftest import SPEC
+from tests.symph import symph
 from tests.tools import HELM_VERSIONS, helm
 
 CHART = "[[ cookiecutter.name ]]"
@@ -31,8 +32,7 @@ def fork(tmp_path: Path) -> Path:
 
 def package(folder: Path, *words: str, status: int = 0, helm_bin: str = "") -> subprocess.CompletedProcess[str]:
     env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "SYMPH_STATE_DIR": str(folder / "state"), "HELM_BIN": helm_bin}
-    argv = [sys.executable, "-m", "symphony_charts", "package", "exp.yaml", *words]
-    ended = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
+    ended = symph("package", "exp.yaml", *words, cwd=folder, env=env)
     assert ended.returncode == status, ended.stderr
     assert not (folder / "hook-ran").exists()
     return ended

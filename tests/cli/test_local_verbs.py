@@ -13,7 +13,7 @@ import pytest
 
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
-from tests.cli.command import symph
+from tests.symph import symph
 from tests.waiting import eventually
 
 

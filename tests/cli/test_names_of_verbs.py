@@ -10,7 +10,7 @@ import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.cli.verbs import HIDDEN, MEANINGS, VERBS, find_verb
-from tests.cli.command import symph
+from tests.symph import symph
 
 FOLDERS = ("symphony_charts", "docs", "README.md", "examples", "chart-template", "gitops", "local", "scripts")
 ROOT = Path(__file__).parents[2]

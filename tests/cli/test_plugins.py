@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import run_helm
-from tests.cli import command
 from tests.tools import HELM_VERSIONS
 
 EXAMPLE = Path(__file__).parents[2] / "examples/plugin"
@@ -39,7 +38,9 @@ def installed(tmp_path: Path) -> Path:
 
 
 def symph(folder: Path, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    return command.symph(*words, cwd=folder, PYTHONPATH=str(folder / "packages"), **env)
+    argv = [sys.executable, "-m", "symphony_charts", *words]
+    env = {**os.environ, "PYTHONPATH": str(folder / "packages"), **env}
+    return subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, timeout=90, check=False)
 
 
 def program(tmp_path: Path, name: str, text: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.chart.harness import objects_in
-from tests.cli.command import symph
+from tests.symph import symph
 
 LAUNCHER = """
 import argparse

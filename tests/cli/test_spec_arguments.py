@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +9,7 @@ import pytest
 from symphony_charts.cli.main import main
 from symphony_charts.cli.parser import SymphonyParser
 from tests.cli.grammar import Command, all_commands
+from tests.symph import symph
 
 SPEC = "name: rl\nprocesses: {a: {image: 'busybox:1.36', command: [sleep, '1'], binds: [x]}}\n"
 DESTS = {"spec", "specs", "source", "what"}
@@ -74,8 +73,7 @@ def test_without_a_spec_here_that_is_what_is_missing(
 
 
 def test_what_comes_in_counts_from_the_current_folder_and_its_lock_is_called_like_it(here: Path) -> None:
-    argv = [sys.executable, "-m", "symphony_charts", "package", "-"]
-    done = subprocess.run(argv, input=SPEC.encode(), cwd=here, capture_output=True, timeout=60, check=False)
+    done = symph("package", "-", stdin=SPEC, cwd=here)
     assert done.returncode == 0, done.stderr
     assert (here / "rl.lock.yaml").is_file()
     assert (here / "dist/rl-0.1.0.tgz").is_file()
@@ -83,8 +81,5 @@ def test_what_comes_in_counts_from_the_current_folder_and_its_lock_is_called_lik
 
 
 def test_a_fault_of_what_comes_in_has_its_line(here: Path) -> None:
-    argv = [sys.executable, "-m", "symphony_charts", "validate", "-"]
-    done = subprocess.run(
-        argv, input=b"name: x\nprocesss: {}\n", cwd=here, capture_output=True, timeout=60, check=False
-    )
-    assert (done.returncode, b"-:2" in done.stderr) == (3, True)
+    done = symph("validate", "-", stdin="name: x\nprocesss: {}\n", cwd=here)
+    assert (done.returncode, "-:2" in done.stderr) == (3, True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +19,7 @@ from symphony_charts.gitops.store.review import Waiting
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
 from tests.gitops.servers import make_bare
+from tests.symph import symph
 
 pytestmark = pytest.mark.usefixtures("private_places")
 
@@ -152,11 +151,6 @@ def test_a_repository_that_is_named_answers_where_there_is_no_cluster(
     ]
     assert main(["status", "--repo", str(folder / "none.git")]) == 6
     assert "none.git" in capsys.readouterr().err
-
-
-def symph(*words: str) -> subprocess.CompletedProcess[str]:
-    argv = [sys.executable, "-m", "symphony_charts", *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
 
 
 def test_what_runs_here_is_known_and_says_what_it_waits_for(folder: Path, need_tool: Callable[[str], str]) -> None:

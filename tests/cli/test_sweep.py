@@ -16,6 +16,7 @@ import yaml
 
 from symphony_charts.local.runs import live_runs, runs_of
 from tests.chart.harness import helm_objects
+from tests.symph import symph
 from tests.tools import HELM_VERSIONS
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
@@ -25,12 +26,6 @@ EXAMPLE = Path(__file__).resolve().parents[2] / "examples/sweep/experiment.yaml"
 def _places(private_places: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
-
-
-def symph(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "symphony_charts", *words], capture_output=True, text=True, timeout=90, check=False
-    )
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from symphony_charts.cli.main import main
 from symphony_charts.cli.verbs import VERBS, Verb
 from symphony_charts.spec import files
-from tests.cli.command import symph
+from tests.symph import symph
 
 # Modules whose import costs more than a whole `symph --help` may take.
 HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "pyhelm3", "rich", "shtab", "yaml")
@@ -119,14 +120,14 @@ def test_an_unknown_template_is_not_found(tmp_path: Path) -> None:
 
 
 def test_the_doctor_fails_for_a_tool_that_is_missing(tmp_path: Path) -> None:
-    done = symph("doctor", "--for", "tmux", "-o", "json", PATH=str(tmp_path))
+    done = symph("doctor", "--for", "tmux", "-o", "json", env={**os.environ, "PATH": str(tmp_path)})
     assert done.returncode == 1
     states = {item["name"]: item["status"] for item in json.loads(done.stdout)["items"]}
     assert states["tmux"] == "missing"
 
 
 def test_the_doctor_is_content_without_tools_nobody_asked_for(tmp_path: Path) -> None:
-    assert symph("doctor", PATH=str(tmp_path)).returncode == 0
+    assert symph("doctor", env={**os.environ, "PATH": str(tmp_path)}).returncode == 0
 
 
 @pytest.mark.parametrize("words", [("--cluster", "--for", "tmux"), ("-n", "team")])

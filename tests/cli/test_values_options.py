@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import symph as command
 from tests.chart.harness import index, objects_in, run_helm
 from tests.cli.conftest import Symph
 from tests.tools import HELM_VERSIONS
@@ -41,7 +40,6 @@ def test_a_file_of_set_file_that_is_not_text_is_refused(symph: Symph, tmp_path: 
 
 
 def test_values_come_from_a_pipe(spec: Path) -> None:
-    argv = [sys.executable, "-m", "symphony_charts", "render", spec.name, "-o", "json", "-f", "-"]
     text = "groups: {client: {replicas: 5}}\n"
-    ended = subprocess.run(argv, cwd=spec.parent, input=text, capture_output=True, text=True, timeout=60, check=False)
+    ended = command.symph("render", spec.name, "-o", "json", "-f", "-", cwd=spec.parent, stdin=text)
     assert '"completions": 5' in ended.stdout, ended.stderr

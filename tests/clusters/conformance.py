@@ -25,6 +25,7 @@ from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec import files
 from symphony_charts.spec.data import from_data
+from tests.symph import symph
 from tests.waiting import eventually
 
 READY_S = 60.0
@@ -53,10 +54,7 @@ class Place:
         before, dashes, after = list(words), [], []
         if "--" in words:
             before, dashes, after = list(words[: words.index("--")]), ["--"], list(words[words.index("--") + 1 :])
-        argv = [sys.executable, "-m", "symphony_charts", verb, *before, *self.flags, *dashes, *after]
-        done = subprocess.run(
-            argv, capture_output=True, text=True, timeout=120, check=False, input=stdin or "", env={**self.env}
-        )
+        done = symph(verb, *before, *self.flags, *dashes, *after, stdin=stdin or "", env=self.env)
         # pytest shows it if the test fails.
         sys.stdout.write(f"{done}\n")
         return done

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +20,7 @@ from symphony_charts.errors import UsageError
 from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
 from symphony_charts.spec.data import from_data
+from tests.symph import symph
 
 
 @pytest.fixture
@@ -35,12 +35,6 @@ def tmux(need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> It
 def launch(cluster: Cluster, name: str = "exp", command: str = "exec sleep 300", **more: Any) -> None:
     data = {"name": name, "processes": {"a": {"command": ["sh", "-c", command]}}}
     cluster.launch(from_data(data), **more)
-
-
-def symph(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run `symph` without a terminal."""
-    argv = [sys.executable, "-m", "symphony_charts", *words]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False, input=stdin)
 
 
 def test_2_a_loose_delete_without_a_terminal_deletes_nothing(tmux: Cluster) -> None:

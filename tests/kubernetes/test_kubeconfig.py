@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError, SymphError, ToolFailed
 from symphony_charts.kubernetes.login import Login, kubeconfig_files, read_context
+from tests.symph import symph
 from tests.tools import kubectl
 
 
@@ -134,6 +134,5 @@ VERBS = (
 def test_no_verb_takes_a_broken_kubeconfig_for_a_bug(words: list[str], text: str, tmp_path: Path) -> None:
     (tmp_path / "config").write_text(text)
     env = {**os.environ, "KUBECONFIG": str(tmp_path / "config"), "SYMPH_STATE_DIR": str(tmp_path / "state")}
-    argv = [sys.executable, "-m", "symphony_charts", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, env=env, cwd=tmp_path, check=False)
+    done = symph(*words, env=env, cwd=tmp_path)
     assert (done.returncode, str(tmp_path / "config") in done.stderr) == (3, True), done.stderr

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +24,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.sources import HostPathVolume, Mount
+from tests import symph as command
 from tests.chart.harness import chart_of, native_objects
 from tests.linting import lint
 
@@ -203,8 +203,7 @@ def place(
 
 
 def symph(*words: str) -> str:
-    argv = [sys.executable, "-m", "symphony_charts", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=90, check=False)
+    done = command.symph(*words)
     assert done.returncode == 0, (words, done.stdout, done.stderr)
     return done.stdout
 
