@@ -26,6 +26,7 @@ from symphony_charts.placement.fit.packing import (
     search,
     worth,
 )
+from symphony_charts.placement.fit.proof import cannot_fit, is_proven
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
 from symphony_charts.placement.fit.system_load import (
     empty_of,
@@ -38,8 +39,6 @@ from symphony_charts.placement.fit.verdicts import (
     WORST,
     Group,
     Verdict,
-    cannot_fit,
-    is_proven,
     why_left_over,
     why_not,
     with_uncertainties,

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from symphony_charts.placement.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
+from symphony_charts.placement.fit.proof import is_proven
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
-from symphony_charts.placement.fit.verdicts import Group, is_proven
+from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.prices import default_prices
 
