@@ -319,12 +319,9 @@ def _pending_note(cluster: Cluster, groups: int, first: int) -> Iterator[str]:
 
 
 def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:
-    yield from pools.notes
     used = {cluster.classes[node].pool for rooms in cluster.fits for node in rooms}
     for number in sorted(used):
         pool = cluster.pools[number]
-        if pool.accuracy == "guess":
-            yield f"{pool.name}: the machine type is a guess ({pool.machine_type})"
         yield from (f"{pool.name}: {note}" for note in pool.notes)
         yield from (f"{pool.name}: {uncertainty.text}" for uncertainty in pool.uncertainties)
     yield from pools.autoscaled

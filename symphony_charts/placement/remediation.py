@@ -66,7 +66,7 @@ def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Chang
 def _larger(cluster: Cluster, demand: int, number: int, catalog: Catalog) -> Iterator[_Change]:
     pool = cluster.pools[number]
     now = catalog.get(pool.machine_type)
-    if now is None or pool.accuracy not in ("model", "guess"):
+    if now is None or pool.accuracy != "model":
         return
     size = (now.vcpu, now.memory_mib)
     larger = [m for m in catalog.machines.values() if _is_like(m, now) and (m.vcpu, m.memory_mib) > size]

@@ -28,7 +28,7 @@ def system_demands(pools: Pools) -> list[Demand]:
             Demand(demand.shape, [(f"{_PREFIX}{name}", count) for name, count in demand.members])
             for demand in demands_of(pools.workloads)
         ]
-    is_gke = any(pool.accuracy in ("model", "effective", "guess") for pool in pools.pools)
+    is_gke = any(pool.accuracy in ("model", "effective") for pool in pools.pools)
     if any(pool.is_load_known for pool in pools.pools) or not is_gke:
         return []
     return [

@@ -6,9 +6,7 @@ n1 machines follow Google's table (count -> most vCPUs); all other GPUs are part
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.allocatable import NodeSpec, allocatable, system_profile
@@ -32,7 +30,6 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     node = _node_spec(config, machine)
     offer = allocatable(node) | _devices(config, machine, gpus) | config.hugepages
     offer["memory"] = max(0, offer["memory"] - sum(config.hugepages.values()))
-    is_effective = config.accuracy == "model" and node.reserved_cpu is not None
     return Pool(
         name=config.name,
         source=config.source,
@@ -41,7 +38,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         memory_mib=machine.memory_mib,
         arch=machine.arch,
         allocatable=offer,
-        accuracy="effective" if is_effective else config.accuracy,
+        accuracy="model" if node.reserved_cpu is None else "effective",
         system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=config.calico, gcs_fuse=config.gcs_fuse),
         labels=_labels(config, machine, gpu_type, gpus, tpu),
         taints=_taints(config, machine, gpus),
@@ -57,7 +54,6 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         reservation=config.reservation,
         queued=config.queued,
         selector=(GKE_POOL_LABEL, config.name),
-        notes=(*config.notes, *_newer_reservation(node)),
         uncertainties=(*config.uncertainties, *_model_uncertainties(config)),
         local_ssds=machine.local_ssds
         or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds,
@@ -79,16 +75,6 @@ def _is_windows(config: NodePoolConfig) -> bool:
     return config.image.lower().startswith("windows")
 
 
-def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
-    """Return a note on the resources of 1.37 and later nodes once Google enables the new reservation."""
-    match = re.match(r"v?1\.(\d+)", node.version)
-    if match is None or int(match[1]) < 37 or node.reserved_memory_mib is not None:
-        return ()
-    newer, now = allocatable(replace(node, reservation="v2")), allocatable(node)
-    more = f"{newer['cpu'] - now['cpu']}m CPU and {(newer['memory'] - now['memory']) >> 20}Mi"
-    return (f"GKE {node.version} may leave {more} more a node than is counted on here",)
-
-
 def _node_spec(config: NodePoolConfig, machine: Machine) -> NodeSpec:
     # Built-in local disks serve as ephemeral storage, unless configured otherwise.
     free = max(0, machine.local_ssds - config.cache_ssds) if not config.raw_ssds else 0
@@ -99,7 +85,6 @@ def _node_spec(config: NodePoolConfig, machine: Machine) -> NodeSpec:
         machine_type=machine.name,
         arch=machine.arch,
         distribution="ubuntu" if config.image.lower().startswith("ubuntu") else "cos",
-        version=config.version,
         confidential=config.confidential,
         max_pods=config.max_pods,
         boot_disk_gib=config.disk_gib,
