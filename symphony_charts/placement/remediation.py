@@ -19,6 +19,8 @@ from symphony_charts.placement.prices import default_prices
 
 # Limits on classes times demands, on groups and on nodes: beyond them a try costs more than the answer is worth.
 _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024
+# Beginnings of advice that an exact change replaces.
+_INEXACT = ("raise ", "add ", "more nodes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,9 @@ def with_remediations(groups: Sequence[Group], cluster: Cluster, catalog: Catalo
             changes = list(_changes(cluster, group.demand, catalog))
             found[group.demand] = min(changes, key=lambda change: (change.cost is None, change.cost or 0), default=None)
         change = found[group.demand]
+        # The change is exact where these ways are not.
         ways = [
-            way for way in group.next.split(", or ") if way and not way.startswith(("raise ", "use ", "more nodes"))
+            way for way in group.next.split(", or ") if way and not way.startswith(("raise ", "add ", "more nodes"))
         ]
         others = f"; or {', or '.join(ways)}" if ways else ""
         yield group if change is None else replace(group, next=f"{change.text} it PROVEN{others}")

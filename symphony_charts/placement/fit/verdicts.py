@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Literal
 
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
-from symphony_charts.placement.allocatable import NodeSpec, allocatable, memory_margin, system_profile
-from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.fit.demand import Shape
 from symphony_charts.placement.fit.devices import sharing_fault, slice_fault
 from symphony_charts.placement.fit.podspec import labels_match, untolerated_taint
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Uncertainty
+from symphony_charts.placement.pools.pool import Pool, Pools, Uncertainty
 
 Verdict = Literal["PROVEN", "PACKABLE", "UNKNOWN", "NO"]
 WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
@@ -151,16 +148,16 @@ def _open_labels(shape: Shape, pool: Pool) -> list[str]:
     return sorted(key for key in shape.node_keys if key and pool.leaves_open(key))
 
 
-def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
+def why_not(cluster: Cluster, demand: int) -> tuple[str, str]:
     """Return the smallest reason why no node can hold a pod of `demand`, with counts of pools, and a fix."""
-    why, fix = _smallest_reason(cluster, demand, catalog)
+    why, fix = _smallest_reason(cluster, demand)
     pools, shape = cluster.pools, cluster.demands[demand].shape
     kinds = Counter(kind for pool in pools for kind, _ in obstacles(shape, pool)[:1])
     counted = ", ".join(f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds[kind])
     return why + (f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""), fix
 
 
-def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
+def _smallest_reason(cluster: Cluster, demand: int) -> tuple[str, str]:
     shape = cluster.demands[demand].shape
     numbers = sorted({cluster.classes[node].pool for node in cluster.allowed[demand]})
     open_pools = [cluster.pools[number] for number in numbers]
@@ -170,10 +167,10 @@ def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[s
     for fault in faults:
         if fault[0]:
             return fault
-    return _too_large(shape, open_pools, catalog) if open_pools else _kept_out(shape, cluster.pools)
+    return _too_large(shape, open_pools) if open_pools else _kept_out(shape, cluster.pools)
 
 
-def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, str]:
+def _too_large(shape: Shape, pools: list[Pool]) -> tuple[str, str]:
     """Return the reason for the nearest pool, by the largest excess of any resource, and a fix."""
 
     def excess(pool: Pool) -> tuple[float, float, str]:
@@ -190,43 +187,14 @@ def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, 
         return f"{best.name} may have no node at all", f"raise max_nodes of {best.name}"
     needs = " and ".join(amount_text(name, amount) for name, amount in parts)
     offers = " and ".join(amount_text(name, usable.get(name, 0)).split(" ")[0] for name, _ in parts)
-    larger = _larger_machine(shape, best, catalog)
-    ways = ([f"ask for {' and '.join(fixes)}"] if len(fixes) == len(parts) else []) + larger
-    return f"needs {needs}; {machine} offers {offers} after system pods", ", or ".join(ways) or "add a pool that has it"
+    fix = f"ask for {' and '.join(fixes)}" if len(fixes) == len(parts) else "add a pool that has it"
+    return f"needs {needs}; {machine} offers {offers} after system pods", fix
 
 
 def _floor_text(resource: str, amount: int) -> str:
     if resource == "cpu":
         return f"{cores_text(amount // 10 * 10)} CPU" if amount >= 100 else f"{amount}m CPU"
     return f"{amount // MIB}Mi memory" if resource == "memory" else amount_text(resource, amount)
-
-
-def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
-    """Return the smallest sufficient machine of the same series; its GPUs must match if they are built in."""
-    now = catalog.get(pool.machine_type)
-    if now is None or "custom" in now.name:
-        return []
-    series = now.name.rsplit("-", 1)[0]
-    larger = sorted(
-        (m for m in catalog.machines.values() if m.name.rsplit("-", 1)[0] == series and m.vcpu > now.vcpu),
-        key=lambda m: (m.vcpu, m.memory_mib),
-    )
-    offers = ((machine, _offer(machine, pool)) for machine in larger)
-    fitting = (each for each, has in offers if all(has.get(name, 0) >= amount for name, amount in shape.requests))
-    return [f"use {machine.name} (not in this cluster)" for machine in islice(fitting, 1)]
-
-
-def _offer(machine: Machine, like: Pool) -> Amounts:
-    """Return the resources of a node of `machine`, with the disk, pods and attached GPUs of the pool."""
-    node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
-    offer = allocatable(node)
-    system = system_profile(gpu=bool(machine.gpus or like.gpus), tpu=machine.chips > 0)
-    left = {name: amount - system.get(name, 0) for name, amount in offer.items()}
-    left["memory"] -= memory_margin(offer["memory"], "model")
-    left["ephemeral-storage"] = like.allocatable.get("ephemeral-storage", 0)
-    left["nvidia.com/gpu"] = machine.gpus or like.attached_gpus
-    left["google.com/tpu"] = machine.chips
-    return left
 
 
 def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
