@@ -386,7 +386,7 @@ def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
-    # Importing pyhelm3 takes 130 ms; only the deletion of a release needs it.
+    # `releases` imports this module, and the code that makes charts, which only the deletion of a release needs.
     from symphony_charts.kubernetes.releases.helm_client import Target
     from symphony_charts.kubernetes.releases.releases import Releases
 
