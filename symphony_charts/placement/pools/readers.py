@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -254,20 +253,17 @@ def user_catalog_path() -> Path:
     return state_dir() / "machines.json"
 
 
-@lru_cache(maxsize=4)
-def _read_catalog(path: Path, _changed: int) -> Catalog:
+def user_catalog() -> Catalog:
+    """Return the shipped catalogue, extended by the user's own machine types if there are any."""
+    path = user_catalog_path()
+    if not path.is_file():
+        return default_catalog()
     try:
         machines = msgspec.json.decode(path.read_bytes(), type=tuple[Machine, ...])
     except msgspec.MsgspecError as error:
         hint = "write it again with `symph catalog refresh FILE`, or delete it"
         raise SpecError.one(f"the machine list is damaged: {error}", at=str(path), next=hint) from error
     return default_catalog().extended(machines, str(path))
-
-
-def user_catalog() -> Catalog:
-    """Return the shipped catalogue, extended by the user's own machine types if there are any."""
-    path = user_catalog_path()
-    return _read_catalog(path, path.stat().st_mtime_ns) if path.is_file() else default_catalog()
 
 
 def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None = None) -> Pools:
