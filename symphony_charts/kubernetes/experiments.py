@@ -19,6 +19,7 @@ from symphony_charts.kubernetes.status import (
     EXPERIMENT,
     INSTANCE,
     event_of,
+    explained,
     is_about,
     lacks_reason,
     managers_of,
@@ -82,33 +83,27 @@ class KubeExperiments:
         records = self._records(self.collection("v1", "Secret"), "owner=helm") if names else []
         queue = self.queue(workloads)
 
-        def status(
-            name: str, namespace: str, warnings: Sequence[Object] = (), sealed: Sequence[Object] = ()
-        ) -> ExperimentStatus:
-            metas = ((record, record["metadata"]) for record in records)
-            return status_of(
-                name,
-                _those(workloads, namespace, name),
-                _those(pods, namespace, name),
-                releases=[
-                    record
-                    for record, meta in metas
-                    if (meta["namespace"], meta["labels"].get("name")) == (namespace, name)
-                ],
-                queue=queue,
-                warnings=warnings,
-                sealed=_those(sealed, namespace, name),
-                now=time.time(),
-            )
+        def status(name: str, namespace: str) -> ExperimentStatus:
+            release = [
+                record
+                for record, meta in ((record, record["metadata"]) for record in records)
+                if (meta["namespace"], meta["labels"].get("name")) == (namespace, name)
+            ]
+            ours, own_pods = _those(workloads, namespace, name), _those(pods, namespace, name)
+            return status_of(name, ours, own_pods, releases=release, queue=queue, now=time.time())
 
         seen = [status(name, namespace) for name, namespace in names]
-        unexplained = sorted({each.namespace for each in seen if lacks_reason(each)})
-        warnings = {namespace: self._warnings(namespace) for namespace in unexplained}
-        sealed = self.listed(*_SEALED, EXPERIMENT) if unexplained else []
-        return [
-            status(each.name, each.namespace, warnings[each.namespace], sealed) if lacks_reason(each) else each
-            for each in seen
-        ]
+        spaces = sorted({each.namespace for each in seen if lacks_reason(each)})
+        warnings = [event for namespace in spaces for event in self._warnings(namespace)]
+        sealed = self.listed(*_SEALED, EXPERIMENT) if spaces else []
+
+        def with_reasons(found: ExperimentStatus) -> ExperimentStatus:
+            name, namespace = found.name, found.namespace
+            near = [event for event in warnings if event["metadata"]["namespace"] == namespace]
+            ours = _those(workloads, namespace, name)
+            return explained(found, ours, near, _those(sealed, namespace, name))
+
+        return [with_reasons(each) if lacks_reason(each) else each for each in seen]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         """Return the status of the experiment; with `events` also its managers, services and last events."""
@@ -119,13 +114,11 @@ class KubeExperiments:
         namespace = self.namespace_of(name, [*workloads, *pods])
         services = self.services(name) if events else []
         releases = self.releases(name, namespace) if events else []
-        queue, now = self.queue(workloads), time.time()
-        status = status_of(name, workloads, pods, services, releases, queue=queue, now=now)
+        queue = self.queue(workloads)
+        status = status_of(name, workloads, pods, services, releases, queue=queue, now=time.time())
         if lacks_reason(status):
-            warnings, sealed = self._warnings(namespace), self.listed(*_SEALED, selector_of(name))
-            status = status_of(
-                name, workloads, pods, services, releases, queue=queue, warnings=warnings, sealed=sealed, now=now
-            )
+            sealed = self.listed(*_SEALED, selector_of(name))
+            status = explained(status, workloads, self._warnings(namespace), sealed)
         last = self.events_of(namespace, [*workloads, *pods, *services])[-10:] if events else []
         return dataclasses.replace(status, events=tuple(last))
 

@@ -89,22 +89,17 @@ def status_of(
     pods: Sequence[Object],
     services: Sequence[Object] = (),
     releases: Sequence[Object] = (),
-    events: Iterable[Event] = (),
     *,
     queue: Queue = NO_QUEUE,
-    warnings: Iterable[Object] = (),
-    sealed: Sequence[Object] = (),
     now: float,
 ) -> ExperimentStatus:
     """Return the state of the experiment `name` from its objects.
 
-    `releases` are helm's Secrets of that name, `queue` holds Kueue's records, `warnings` the cluster's Warning events,
-    and `sealed` its SealedSecrets; these may include objects of other experiments.
+    `releases` are helm's Secrets of that name; `queue` holds Kueue's records, also those of other experiments.
     """
     everything = [*workloads, *pods, *services]
     labels = everything[0]["metadata"]["labels"] if everything else {}
     instances = _instances(workloads, pods, reasons_of(workloads, queue), now)
-    instances = tuple(_with_seal(each, sealed) for each in _explained(instances, workloads, warnings))
     phase = verdict_of(workloads) or overall(instances)
     if phase == "failed" and may_start_again(workloads):
         phase = "running"
@@ -125,7 +120,6 @@ def status_of(
         held_by=managers_of(everything, releases),
         instances=instances,
         services=tuple(map(_service, sorted(services, key=_name))),
-        events=tuple(events),
         labels=labels,
     )
 
@@ -163,6 +157,14 @@ def lacks_reason(status: ExperimentStatus) -> bool:
         (instance.phase == "pending" and instance.reason in _WITHOUT_REASON) or _is_unready(instance)
         for instance in status.instances
     )
+
+
+def explained(
+    status: ExperimentStatus, workloads: Sequence[Object], warnings: Iterable[Object], sealed: Sequence[Object]
+) -> ExperimentStatus:
+    """Return the status with the reasons that Warning events and SealedSecrets give, of any experiment."""
+    instances = _explained(status.instances, workloads, warnings)
+    return replace(status, instances=tuple(_with_seal(each, sealed) for each in instances))
 
 
 def _is_unready(instance: InstanceStatus) -> bool:

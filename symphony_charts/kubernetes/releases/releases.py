@@ -38,7 +38,6 @@ from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_tree
 
 _EXPERIMENT = "symph.dev/experiment"
-_INSTANCE = "app.kubernetes.io/instance"
 _RELEASE = "meta.helm.sh/release-name"
 _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _ARGO = "argocd.argoproj.io/tracking-id"
@@ -273,8 +272,7 @@ class Releases:
 
     def _leftovers(self, name: str, namespace: str, manifest: Sequence[Object]) -> list[Object]:
         kinds = dict.fromkeys((*_KINDS, *((item["apiVersion"], item["kind"]) for item in manifest)))
-        selector = f"{_INSTANCE}={name},{_EXPERIMENT}"
-        labelled = [item for kind in kinds for item in self._api.of_kind(*kind, namespace, selector)]
+        labelled = self._experiments(namespace).of_kinds(kinds, name)
         return [item for item in labelled if _is_of_release(item, name, namespace)]
 
 
