@@ -11,7 +11,7 @@ from pathlib import Path
 
 from symphony_charts.backend.status import Event, ExperimentStatus
 from symphony_charts.errors import Conflict, NotFound, ToolFailed, UsageError
-from symphony_charts.kinds.registry import KINDS, RENDERED
+from symphony_charts.kinds.registry import KINDS, RENDERED, workload_kind
 from symphony_charts.kubernetes import container_phase
 from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes
 from symphony_charts.kubernetes.connection import ForbiddenError
@@ -281,6 +281,7 @@ def _those(items: Sequence[Object], namespace: str, name: str) -> list[Object]:
     return [item for item in items if item["metadata"]["namespace"] == namespace and name_of(item) == name]
 
 
+_TIME_IS_UP = object()
 # Prefix of the name of a DIJob that none of our charts made.
 _OF_OTHERS = "dijob/"
 # The kinds that our charts make besides workloads.
@@ -364,18 +365,28 @@ def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -
     return sorted(map(_title, jobs))
 
 
-def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None:
-    """Wait until no pod of the experiment is left. Raises ToolFailed after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    left: list[Object] = []
-    for _ in experiments.object_changes(name, timeout_s):
-        left = [*experiments.workloads(name), *experiments.pods(name)]
-        if not left:
-            return
-        if time.monotonic() > deadline:
-            break
-    titles = ", ".join(map(_title, left))
-    raise ToolFailed(f'"{name}" did not end within {timeout_s:g} s: {titles}', next=f"symph ps {name} --on kube")
+def wait_gone(
+    experiments: KubeExperiments, name: str, namespace: str, objects: Sequence[Object], timeout_s: float
+) -> None:
+    """Wait until no workload and no pod of the experiment is left; `objects` are those that it had.
+
+    Raises Conflict after `timeout_s`.
+    """
+    selectors = [selector_of(name)]
+    for kind in _LABELLING.values():
+        selectors += kind.selectors([item for item in objects if workload_kind(item) is kind])
+
+    def left() -> list[Object]:
+        pods = [pod for labels in dict.fromkeys(selectors) for pod in experiments.listed(*POD, labels)]
+        return [*experiments.workloads(name), *pods]
+
+    with contextlib.closing(experiments.object_changes(name, timeout_s)) as changes:
+        remaining = left()
+        while remaining and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
+            remaining = left()
+    if remaining:
+        titles = ", ".join(map(_title, remaining))
+        raise Conflict(f"still there after {timeout_s:g} s: {titles}", namespace, "they end by themselves")
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
