@@ -124,11 +124,10 @@ def test_a_module_that_makes_node_pools_is_refused_with_the_command_to_run(modul
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        ({"module": {"net": {"source": "terraform-google-modules/network/google"}}}, "modules may make some"),
-        ({"resource": {"google_container_cluster": {"c": {"name": "c"}}}}, "this file describes no node pools"),
+        ({"module": {"net": {"source": "terraform-google-modules/network/google"}}}, "if modules make them"),
+        ({"resource": {"google_container_cluster": {"c": {"name": "c"}}}}, "no node pools of GKE"),
         ({"resource": {"google_container_cluster": {"c": {"name": "c", "enable_autopilot": True}}}}, "Autopilot"),
-        ({"resource": {"aws_eks_node_group": {"n": {"instance_types": ["m5.large"]}}}}, "aws_eks_node_group"),
-        ({"resource": {"helm_release": {"n": {"name": "n"}}}}, "describes no node pools"),
+        ({"resource": {"aws_eks_node_group": {"n": {"instance_types": ["m5.large"]}}}}, "kubectl get nodes"),
     ],
 )  # fmt: skip
 def test_a_file_without_pools_says_where_they_may_be(data: dict[str, Any], what: str) -> None:
@@ -166,12 +165,9 @@ def test_plans_and_states_of_other_clouds_are_refused_and_no_lack_of_pools(kind:
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ({"machine_type": "e2-standard-8", "gpu": {"type": "t4", "count": 4}}, "attached to n1 machines alone"),
-        ({"machine_type": "n1-standard-96", "gpu": {"type": "k80", "count": 4}}, "too large for 4"),
-        ({"machine_type": "n1-standard-8", "gpu": {"type": "k80", "count": 3}}, "no machine has 3"),
+        ({"machine_type": "e2-standard-8", "gpu": {"type": "t4", "count": 4}}, "no GPU can be attached"),
         ({"machine_type": "g2-standard-24", "gpu": {"type": "nvidia-l4", "count": 4}}, "has 2 GPUs, not 4"),
         ({"machine_type": "g2-standard-24", "gpu": {"type": "t4", "count": 2}}, "comes with nvidia-l4"),
-        ({"machine_type": "n2-standard-8", "gpu": {"type": "l4", "count": 1}}, "no GPU is attached"),
         ({"machine_type": "n1-standard-8", "gpu": {"type": "t4", "count": 1, "partition": "1g.5gb"}}, "no partitions"),
         ({"machine_type": "a2-highgpu-1g", "gpu": {"partition": "9g.5gb"}}, "no GPU has partitions"),
     ],

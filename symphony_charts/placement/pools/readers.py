@@ -162,11 +162,7 @@ def _parse(text: str, name: str) -> object:
         try:
             return msgspec.json.decode(text)
         except msgspec.DecodeError as error:
-            json_error = str(error)
-        try:
-            return load(text)
-        except ValueError:
-            raise SpecError.one(f"no valid JSON: {json_error}", at=name) from None
+            raise SpecError.one(f"no valid JSON: {error}", at=name) from error
     try:
         return load(text)
     except SpecError as error:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
@@ -163,15 +163,14 @@ def read_show(file: Fields, catalog: Catalog) -> Pools:
         if resource.text("type") == NODE_POOL:
             _refuse_unknown(file, resource)
     named = [(resource.text("type"), resource.text("name"), resource.block("values")) for resource in resources]
-    pools = pools_of_resources(named, catalog)
-    if not pools.pools and not file.faults.problems:
-        what = "it holds no node pools of GKE; those of EKS and AKS are not documented well enough"
-        file.fault(what, "", ELSEWHERE)
-    return pools
+    return pools_of_resources(named, catalog, file.faults)
 
 
-def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Catalog) -> Pools:
-    """Return the pools of all resources (type, name of the resource, attributes), with their clusters' settings."""
+def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Catalog, faults: Faults) -> Pools:
+    """Return the pools of all resources (type, name of the resource, attributes), with their clusters' settings.
+
+    None is a fault.
+    """
     sizes = {
         str(values.data.get("name")): count
         for kind, _, values in resources
@@ -195,6 +194,9 @@ def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Ca
         inner = pools_of_cluster(values, catalog, found)
         pools += (pool for pool in inner if pool is not None and pool.name not in known)
     growing = tuple(reason for _, values, _ in clusters for reason in autoscaled(values))
+    if not any(pools) and not faults.problems:
+        what = f"no node pools of GKE in this file{''.join(f': {reason}' for reason in growing[:1])}"
+        faults.add(what, "", f"give the output of `terraform show -json PLAN` if modules make them; else {ELSEWHERE}")
     return Pools(pools=tuple(pool for pool in pools if pool is not None), autoscaled=growing)
 
 

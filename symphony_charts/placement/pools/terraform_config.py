@@ -7,7 +7,7 @@ Nothing is executed: variables take their defaults or the given values; referenc
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -15,15 +15,12 @@ import msgspec
 
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.catalog import Catalog
-from symphony_charts.placement.pools.pool import ELSEWHERE, Pools
+from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.terraform import CLUSTER, NODE_POOL, RESERVATION, pools_of_resources
 
 
 def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
-    """Return the pools of a configuration; `variables` override the defaults of its variables.
-
-    A configuration without any pool is a fault with a hint about the pools' location.
-    """
+    """Return the pools of a configuration; `variables` override the defaults of its variables."""
     scope = _scope(data, variables)
     zone = _provider_zone(data, scope)
     resources = []
@@ -42,10 +39,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
             faults.add(f"the node pools of module {source} are not read", path, _PLAN)
-    pools = pools_of_resources(resources, catalog)
-    if not pools.pools and not faults.problems:
-        _say_why_nothing(data, pools.autoscaled, faults)
-    return pools
+    return pools_of_resources(resources, catalog, faults)
 
 
 def _complete(attributes: dict[str, object], name: str, zone: str) -> None:
@@ -72,27 +66,6 @@ def _has_dynamic(data: object) -> bool:
     if isinstance(data, dict):
         return "dynamic" in data or any(map(_has_dynamic, data.values()))
     return isinstance(data, list) and any(map(_has_dynamic, data))
-
-
-def _say_why_nothing(data: dict[str, object], growing: Sequence[str], faults: Faults) -> None:
-    """Note the fault of a configuration without pools, with their location as far as it is known."""
-    others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
-    if others:
-        faults.add(f"{others[0]}: what its nodes offer is not documented well enough to be computed", "", ELSEWHERE)
-    elif growing:
-        faults.add(f"no node pools to plan on: it is {growing[0]}", "", ELSEWHERE)
-    elif sources := [str(body.get("source", "")) for _, body in _blocks(data, "module")]:
-        faults.add(f"no node pools in this file; modules may make some ({', '.join(sources[:3])})", "", _PLAN)
-    else:
-        faults.add("this file describes no node pools", "", f"give the file that has them, or {_PLAN}")
-
-
-_FOREIGN = (
-    "aws_eks_node_group",
-    "azurerm_kubernetes_cluster_node_pool",
-    "azurerm_kubernetes_cluster",
-    "aws_eks_cluster",
-)
 
 
 def _maps(value: object) -> Iterator[dict[str, object]]:
