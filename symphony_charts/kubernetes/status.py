@@ -159,31 +159,22 @@ def lacks_reason(status: ExperimentStatus) -> bool:
     )
 
 
-def explained(
-    status: ExperimentStatus, workloads: Sequence[Object], warnings: Iterable[Object], sealed: Sequence[Object]
-) -> ExperimentStatus:
-    """Return the status with the reasons that Warning events and SealedSecrets give, of any experiment."""
-    instances = _explained(status.instances, workloads, warnings)
-    return replace(status, instances=tuple(_with_seal(each, sealed) for each in instances))
-
-
 def _is_unready(instance: InstanceStatus) -> bool:
     return instance.phase == "running" and not instance.ready and not instance.is_step
 
 
-def _explained(
-    instances: Sequence[InstanceStatus], workloads: Sequence[Object], warnings: Iterable[Object]
-) -> tuple[InstanceStatus, ...]:
-    """Return the instances with reasons: the last warning about the pod or its workload for those not started.
+def explained(
+    status: ExperimentStatus, workloads: Sequence[Object], warnings: Iterable[Object], sealed: Sequence[Object]
+) -> ExperimentStatus:
+    """Return the status with the reasons that Warning events and SealedSecrets give, of any experiment.
 
-    For running instances that are not ready, the reason is the last message about their probe.
+    For an instance that has not started, it is the last warning about its pod or workload; for a running one that is
+    not ready, the last message about its probe.
     """
     last = sorted(warnings, key=lambda item: event_of(item).time)
-    if not last:
-        return tuple(instances)
     makers = {_group(workload): _name(workload) for workload in workloads}
 
-    def explained(instance: InstanceStatus) -> InstanceStatus:
+    def with_reason(instance: InstanceStatus) -> InstanceStatus:
         if _is_unready(instance):
             return _probed(instance, last)
         if instance.phase != "pending" or instance.reason not in _WITHOUT_REASON:
@@ -195,7 +186,8 @@ def _explained(
         reason = event_of(about[-1]).message.partition("\n")[0]
         return replace(instance, state=f"pending: {reason}", reason=reason)
 
-    return tuple(map(explained, instances))
+    instances = tuple(_with_seal(with_reason(instance), sealed) for instance in status.instances)
+    return replace(status, instances=instances)
 
 
 def _probed(instance: InstanceStatus, last: Sequence[Object]) -> InstanceStatus:

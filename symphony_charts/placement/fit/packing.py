@@ -197,6 +197,8 @@ def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
 
 
 _Node = tuple[int, Vector, Contents]  # class, free resources, contents
+# Beyond these sizes a search takes too long.
+_MOST_PODS, _MOST_NODES, _MOST_STEPS = 60, 60, 20_000
 
 
 @dataclass(slots=True)
@@ -207,7 +209,7 @@ class _Search:
     dead: set[tuple[int, tuple[_Node, ...]]] = field(default_factory=set)
 
 
-def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: int = 20_000) -> Packing | bool | None:
+def search(cluster: Cluster) -> Packing | bool | None:
     """Return a packing of all pods; False if there certainly is none; None if the case is too large to decide.
 
     Pods are placed one by one, largest first; nodes in equal states count once, and failed states are remembered.
@@ -215,7 +217,7 @@ def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: 
     counts = [demand.count for demand in cluster.demands]
     used = [node for node in range(len(cluster.classes)) if any(node in rooms for rooms in cluster.fits)]
     needed = {node: min(cluster.classes[node].count, sum(counts)) for node in used}
-    if sum(counts) > max_pods or sum(needed.values()) > max_nodes or cluster.splits_zones:
+    if sum(counts) > _MOST_PODS or sum(needed.values()) > _MOST_NODES or cluster.splits_zones:
         return None
     largest = [max((node.free[d] for node in cluster.classes), default=1) or 1 for d in range(len(cluster.dimensions))]
 
@@ -223,7 +225,7 @@ def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: 
         return (-max(n / largest[d] for d, n in enumerate(cluster.needs[demand])), demand)
 
     order = sorted(range(len(counts)), key=size)
-    run = _Search(cluster, [demand for demand in order for _ in range(counts[demand])], steps)
+    run = _Search(cluster, [demand for demand in order for _ in range(counts[demand])], _MOST_STEPS)
     start = tuple((node, cluster.classes[node].free, ()) for node in used for _ in range(needed[node]))
     end = _place(run, 0, start)
     if end is not None:
