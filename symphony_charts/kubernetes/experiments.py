@@ -15,6 +15,7 @@ from symphony_charts.kinds.registry import KINDS, RENDERED, workload_kind
 from symphony_charts.kubernetes import container_phase
 from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes
 from symphony_charts.kubernetes.connection import ForbiddenError
+from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
 from symphony_charts.kubernetes.status import (
     EXPERIMENT,
     INSTANCE,
@@ -390,16 +391,13 @@ def wait_gone(
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
-    # `releases` imports this module, and the code that makes charts, which only the deletion of a release needs.
-    from symphony_charts.kubernetes.releases.helm_client import Target
-    from symphony_charts.kubernetes.releases.releases import Releases
-
-    with Releases(Target(kubeconfig=target[0], context=target[1])) as releases:
-        try:
-            releases.uninstall(name, namespace)
-        except NotFound:
-            # This is helm's record of a release that was uninstalled with its history kept.
-            return
+    """Uninstall the release, unless its chart is none of ours, or helm only remembers it."""
+    helm = HelmReleases(Target(kubeconfig=target[0], context=target[1]))
+    newest = helm.current(name, namespace)
+    if newest is None or newest.status == "uninstalled":
+        return
+    if any(_is_ours(item, name) for item in helm.manifest(name, namespace)):
+        helm.uninstall(name, namespace)
 
 
 def _is_ours(item: Object, name: str) -> bool:

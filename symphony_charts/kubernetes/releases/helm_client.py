@@ -14,7 +14,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import semver
 import yaml
 
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed, ToolMissing
@@ -220,13 +219,12 @@ class HelmReleases:
 
     def _refuse_old(self) -> None:
         ended = run([self._program, "version", "--template", "{{ .Version }}"], env=self._env, timeout_s=20)
-        try:
-            installed = semver.Version.parse(ended.text.strip().removeprefix("v"))
-        except ValueError as error:
+        found = re.match(r"v?(\d+)\.(\d+)\.\d+", ended.text.strip())
+        if found is None:
             what = "this helm does not say which version it is"
-            raise ToolMissing(what, self._program, f"install helm {OLDEST} or newer") from error
-        if installed < semver.Version.parse(OLDEST):
-            raise ToolMissing(f"helm {installed} is too old", self._program, f"install {OLDEST} or newer")
+            raise ToolMissing(what, self._program, f"install helm {OLDEST} or newer")
+        if [int(found[1]), int(found[2])] < [int(part) for part in OLDEST.split(".")[:2]]:
+            raise ToolMissing(f"helm {found[0]} is too old", self._program, f"install {OLDEST} or newer")
 
 
 def _env_of(target: Target, more: Mapping[str, str]) -> dict[str, str | None]:
