@@ -15,7 +15,7 @@ the same per vCPU and per GiB is described by these two numbers, as in Google's 
 local SSDs, shared cores) keep their own price.
 
 apache-libcloud (Apache-2.0) has Google's unit prices by region: vCPU and GiB of predefined and custom machines, local
-SSDs, commitments. Its spot prices are older than its date and are omitted, and so are prices of 0.
+SSDs. Its spot prices are older than its date and are omitted, and so are prices of 0.
 
 SkyPilot's catalogue has a row per number of accelerators in a zone. It provides the prices of GPUs that are attached to
 n1, and of TPUs. Its machine prices are not used: machines with newer GPUs have the price of a flexible start in some
@@ -119,8 +119,6 @@ class _Price(msgspec.Struct, frozen=True):
 
 class _Part(msgspec.Struct, frozen=True):
     on_demand: dict[str, _Price] = {}
-    committed_1yr: dict[str, _Price] = msgspec.field(default_factory=dict, name="1yr_commitment")
-    committed_3yr: dict[str, _Price] = msgspec.field(default_factory=dict, name="3yr_commitment")
 
 
 class _Family(msgspec.Struct, frozen=True):
@@ -167,8 +165,6 @@ def _of_libcloud(listed: _Libcloud, name: str) -> PriceTable:
     for family in _FAMILIES:
         parts = instances.get(family, _Family())
         _put(regions, "units", family, parts.cpu.on_demand, parts.ram.on_demand, tail=(None, None))
-        _put(regions, "committed_1yr", family, parts.cpu.committed_1yr, parts.ram.committed_1yr)
-        _put(regions, "committed_3yr", family, parts.cpu.committed_3yr, parts.ram.committed_3yr)
     for family in _CUSTOM:
         parts = instances.get(f"{family}_custom", _Family())
         extended = instances.get(f"{family}_custom_extended", _Family()).ram.on_demand

@@ -29,10 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     search = actions.add_parser("search", help="find machine types by a part of name, family or accelerator")
     search.add_argument("text", metavar="TEXT")
     options.add_output(search)
-    refresh = actions.add_parser("refresh", help="keep the machine types that your own gcloud or cluster lists")
-    refresh.add_argument(
-        "file", metavar="FILE", help="gcloud compute machine-types list --format=json, or MachineConfigs"
-    )
+    refresh = actions.add_parser("refresh", help="keep the machine types that your own gcloud lists")
+    refresh.add_argument("file", metavar="FILE", help="gcloud compute machine-types list --format=json")
     options.add_dry_run(refresh)
     options.add_output(refresh)
     options.add_examples(
@@ -89,7 +87,7 @@ def _import(args: argparse.Namespace) -> int:
     ]
     output.print_items(args, "Pool", rows, columns, empty="the file describes machine types, but no node pools")
     doubts = [f"{pool.name}: {doubt.text}" for pool in pools.pools for doubt in pool.uncertainties]
-    for note in (*pools.notes, *doubts, *pools.autoscaled):
+    for note in (*doubts, *pools.autoscaled):
         output.note(f"note: {note}")
     return 0
 
@@ -148,7 +146,7 @@ def _refresh(args: argparse.Namespace) -> int:
     shipped = placement_catalog.default_catalog().machines
     fresh = sorted((m for m in read.machines.values() if shipped.get(m.name) != m), key=lambda m: m.name)
     if read.origin != str(args.file):
-        hint = "gcloud compute machine-types list --format=json, or kubectl get machineconfigs -o json"
+        hint = "give the output of gcloud compute machine-types list --format=json"
         raise SpecError.one("this file lists no machine types", at=str(args.file), next=hint)
     path = readers.user_catalog_path()
     if not args.dry_run:

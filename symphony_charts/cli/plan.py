@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -190,5 +189,5 @@ def _pools(watcher: experiments.KubeExperiments, status: backend_status.Experime
         # Exclude the experiment's own pods, because they are the ones to plan.
         if (item["metadata"].get("labels") or {}).get(kubernetes_status.INSTANCE) != status.name
     ]
-    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]})
-    return readers.resolve_references(readers.read_pools(text, _LIVE, catalog=readers.user_catalog()))
+    listed = {"apiVersion": "v1", "kind": "List", "items": [*nodes, *pods]}
+    return readers.pools_of_data(listed, _LIVE, catalog=readers.user_catalog())

@@ -29,7 +29,7 @@ from symphony_charts.sweep.kubernetes import (
     release_of,
     trial_objects,
 )
-from symphony_charts.sweep.local import done_here, look_here, run_asked, run_trials, series_here, series_logged
+from symphony_charts.sweep.local import done_here, look_here, run_trials, series_here, series_logged
 from symphony_charts.sweep.metrics import Series, Stopper, TrialComparison, goal_of, pattern_of
 from symphony_charts.sweep.record import Sweep, known_sweep, remember, remember_end
 from symphony_charts.sweep.trial_runs import Outcome, TrialRun
@@ -55,8 +55,7 @@ def begin_trials(
     judge = judge_of(args)
     if base is None:
         refuse_elsewhere()
-        begin: Callable[..., Generator[Outcome]] = run_trials if isinstance(runs, Sequence) else run_asked
-        going = begin(
+        going = run_trials(
             runs,
             spec,
             parallel=parallel,

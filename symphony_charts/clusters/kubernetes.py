@@ -16,7 +16,8 @@ from symphony_charts.kinds.registry import opened
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.experiments import objects_of_release, wait_gone
-from symphony_charts.kubernetes.releases.releases import prepared_chart
+from symphony_charts.kubernetes.releases.helm_client import Target
+from symphony_charts.kubernetes.releases.releases import Releases, prepared_chart
 from symphony_charts.kubernetes.status import managers_of, refuse_managed, refuse_protected
 from symphony_charts.placement.pools.pool import pools_of_spec
 from symphony_charts.prepare import Prepared, prepare_experiment
@@ -94,7 +95,7 @@ class KubeCluster(Cluster):
         namespace = self._namespace or experiment.namespace or api.namespace
         refuse_protected(namespace)
         there = KubeWatcher(namespace=namespace, context=self._target[1], kubeconfig=self._target[0])
-        is_there = self._refuse_existing(there, experiment.name, namespace, force=force)
+        existing = self._refuse_existing(there, experiment.name, namespace, force=force)
         rendering = prepared.under({}, namespace=namespace)
         refusal = rendering.plan.refusal() if rendering.plan is not None else None
         if refusal is not None:
@@ -104,9 +105,9 @@ class KubeCluster(Cluster):
             secret = source.secret(experiment.name, namespace, values)
             self._dry_run(objects, namespace)
             save_experiment(experiment, force=force)
-            if is_there:
+            if existing:
                 there.delete(experiment.name)
-                wait_gone(there, experiment.name, _END_TIMEOUT_S)
+                wait_gone(there, experiment.name, namespace, existing, _END_TIMEOUT_S)
             self._make_namespace(namespace)
             if secret is not None:
                 api.apply(secret, namespace, force=True)
@@ -118,8 +119,8 @@ class KubeCluster(Cluster):
         set_current(self._watcher.place, experiment.name)
         return there.describe(experiment.name, events=False)
 
-    def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> bool:
-        """Return True if an experiment of the name may be replaced, False if there is none; else raise Conflict."""
+    def _refuse_existing(self, there: KubeWatcher, name: str, namespace: str, *, force: bool) -> list[Object]:
+        """Return the objects of an experiment of the name that may be replaced. Raises Conflict if it may not."""
         releases = there.releases(name, namespace)
         try:
             objects = objects_of_release(there, name)
@@ -127,12 +128,12 @@ class KubeCluster(Cluster):
             if releases and not force:
                 what = f'helm remembers a release "{name}" in {namespace}'
                 raise Conflict(what, next=f"symph uninstall {name} -n {namespace}, or choose another name") from None
-            return False
+            return []
         refuse_managed(name, managers_of(objects, releases), f"symph publish {name} --env ENV")
         if not force:
             what = f'experiment "{name}" runs already in {namespace}'
             raise Conflict(what, next=f"symph rm {name} --on kube, or launch(exp, force=True)")
-        return True
+        return objects
 
     def _dry_run(self, objects: Iterable[Object], namespace: str) -> None:
         """Let the cluster validate every object without changes; raises SpecError with all refused objects."""
@@ -154,10 +155,6 @@ class KubeCluster(Cluster):
             api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
 
     def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
-        # pyhelm3 takes 130 ms to load; watching does not need it.
-        from symphony_charts.kubernetes.releases.helm_client import Target
-        from symphony_charts.kubernetes.releases.releases import Releases
-
         try:
             releases = Releases(Target(kubeconfig=self._target[0], context=self._target[1]))
         except ToolMissing:

@@ -99,14 +99,6 @@ class KubeApi:
                 # The connection broke in the middle: request the missed events again.
                 time.sleep(0.2)
 
-    def of_kind(self, api_version: str, kind: str, namespace: str | None, selector: str = "") -> list[Object]:
-        """Return the objects of a kind with the labels, each with its kind; none if the cluster lacks the kind."""
-        try:
-            listed = self.listed(self.collection(api_version, kind, namespace), selector)
-        except NotFound:
-            return []
-        return [{**item, "apiVersion": api_version, "kind": kind} for item in listed]
-
     def interrupt(self) -> None:
         """Wake every watch: those that are over end, the others continue."""
         for response in tuple(self._watching):

@@ -11,14 +11,16 @@ from pathlib import Path
 
 from symphony_charts.backend.status import Event, ExperimentStatus
 from symphony_charts.errors import Conflict, NotFound, ToolFailed, UsageError
-from symphony_charts.kinds.registry import KINDS, RENDERED
+from symphony_charts.kinds.registry import KINDS, RENDERED, workload_kind
 from symphony_charts.kubernetes import container_phase
 from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes
 from symphony_charts.kubernetes.connection import ForbiddenError
+from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
 from symphony_charts.kubernetes.status import (
     EXPERIMENT,
     INSTANCE,
     event_of,
+    explained,
     is_about,
     lacks_reason,
     managers_of,
@@ -82,33 +84,27 @@ class KubeExperiments:
         records = self._records(self.collection("v1", "Secret"), "owner=helm") if names else []
         queue = self.queue(workloads)
 
-        def status(
-            name: str, namespace: str, warnings: Sequence[Object] = (), sealed: Sequence[Object] = ()
-        ) -> ExperimentStatus:
-            metas = ((record, record["metadata"]) for record in records)
-            return status_of(
-                name,
-                _those(workloads, namespace, name),
-                _those(pods, namespace, name),
-                releases=[
-                    record
-                    for record, meta in metas
-                    if (meta["namespace"], meta["labels"].get("name")) == (namespace, name)
-                ],
-                queue=queue,
-                warnings=warnings,
-                sealed=_those(sealed, namespace, name),
-                now=time.time(),
-            )
+        def status(name: str, namespace: str) -> ExperimentStatus:
+            release = [
+                record
+                for record, meta in ((record, record["metadata"]) for record in records)
+                if (meta["namespace"], meta["labels"].get("name")) == (namespace, name)
+            ]
+            ours, own_pods = _those(workloads, namespace, name), _those(pods, namespace, name)
+            return status_of(name, ours, own_pods, releases=release, queue=queue, now=time.time())
 
         seen = [status(name, namespace) for name, namespace in names]
-        unexplained = sorted({each.namespace for each in seen if lacks_reason(each)})
-        warnings = {namespace: self._warnings(namespace) for namespace in unexplained}
-        sealed = self.listed(*_SEALED, EXPERIMENT) if unexplained else []
-        return [
-            status(each.name, each.namespace, warnings[each.namespace], sealed) if lacks_reason(each) else each
-            for each in seen
-        ]
+        spaces = sorted({each.namespace for each in seen if lacks_reason(each)})
+        warnings = [event for namespace in spaces for event in self._warnings(namespace)]
+        sealed = self.listed(*_SEALED, EXPERIMENT) if spaces else []
+
+        def with_reasons(found: ExperimentStatus) -> ExperimentStatus:
+            name, namespace = found.name, found.namespace
+            near = [event for event in warnings if event["metadata"]["namespace"] == namespace]
+            ours = _those(workloads, namespace, name)
+            return explained(found, ours, near, _those(sealed, namespace, name))
+
+        return [with_reasons(each) if lacks_reason(each) else each for each in seen]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         """Return the status of the experiment; with `events` also its managers, services and last events."""
@@ -119,13 +115,11 @@ class KubeExperiments:
         namespace = self.namespace_of(name, [*workloads, *pods])
         services = self.services(name) if events else []
         releases = self.releases(name, namespace) if events else []
-        queue, now = self.queue(workloads), time.time()
-        status = status_of(name, workloads, pods, services, releases, queue=queue, now=now)
+        queue = self.queue(workloads)
+        status = status_of(name, workloads, pods, services, releases, queue=queue, now=time.time())
         if lacks_reason(status):
-            warnings, sealed = self._warnings(namespace), self.listed(*_SEALED, selector_of(name))
-            status = status_of(
-                name, workloads, pods, services, releases, queue=queue, warnings=warnings, sealed=sealed, now=now
-            )
+            sealed = self.listed(*_SEALED, selector_of(name))
+            status = explained(status, workloads, self._warnings(namespace), sealed)
         last = self.events_of(namespace, [*workloads, *pods, *services])[-10:] if events else []
         return dataclasses.replace(status, events=tuple(last))
 
@@ -288,6 +282,7 @@ def _those(items: Sequence[Object], namespace: str, name: str) -> list[Object]:
     return [item for item in items if item["metadata"]["namespace"] == namespace and name_of(item) == name]
 
 
+_TIME_IS_UP = object()
 # Prefix of the name of a DIJob that none of our charts made.
 _OF_OTHERS = "dijob/"
 # The kinds that our charts make besides workloads.
@@ -371,31 +366,38 @@ def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -
     return sorted(map(_title, jobs))
 
 
-def wait_gone(experiments: KubeExperiments, name: str, timeout_s: float) -> None:
-    """Wait until no pod of the experiment is left. Raises ToolFailed after `timeout_s`."""
-    deadline = time.monotonic() + timeout_s
-    left: list[Object] = []
-    for _ in experiments.object_changes(name, timeout_s):
-        left = [*experiments.workloads(name), *experiments.pods(name)]
-        if not left:
-            return
-        if time.monotonic() > deadline:
-            break
-    titles = ", ".join(map(_title, left))
-    raise ToolFailed(f'"{name}" did not end within {timeout_s:g} s: {titles}', next=f"symph ps {name} --on kube")
+def wait_gone(
+    experiments: KubeExperiments, name: str, namespace: str, objects: Sequence[Object], timeout_s: float
+) -> None:
+    """Wait until no workload and no pod of the experiment is left; `objects` are those that it had.
+
+    Raises Conflict after `timeout_s`.
+    """
+    selectors = [selector_of(name)]
+    for kind in _LABELLING.values():
+        selectors += kind.selectors([item for item in objects if workload_kind(item) is kind])
+
+    def left() -> list[Object]:
+        pods = [pod for labels in dict.fromkeys(selectors) for pod in experiments.listed(*POD, labels)]
+        return [*experiments.workloads(name), *pods]
+
+    with contextlib.closing(experiments.object_changes(name, timeout_s)) as changes:
+        remaining = left()
+        while remaining and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
+            remaining = left()
+    if remaining:
+        titles = ", ".join(map(_title, remaining))
+        raise Conflict(f"still there after {timeout_s:g} s: {titles}", namespace, "they end by themselves")
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
-    # Importing pyhelm3 takes 130 ms; only the deletion of a release needs it.
-    from symphony_charts.kubernetes.releases.helm_client import Target
-    from symphony_charts.kubernetes.releases.releases import Releases
-
-    with Releases(Target(kubeconfig=target[0], context=target[1])) as releases:
-        try:
-            releases.uninstall(name, namespace)
-        except NotFound:
-            # This is helm's record of a release that was uninstalled with its history kept.
-            return
+    """Uninstall the release, unless its chart is none of ours, or helm only remembers it."""
+    helm = HelmReleases(Target(kubeconfig=target[0], context=target[1]))
+    newest = helm.current(name, namespace)
+    if newest is None or newest.status == "uninstalled":
+        return
+    if any(_is_ours(item, name) for item in helm.manifest(name, namespace)):
+        helm.uninstall(name, namespace)
 
 
 def _is_ours(item: Object, name: str) -> bool:

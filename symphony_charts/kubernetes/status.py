@@ -89,22 +89,17 @@ def status_of(
     pods: Sequence[Object],
     services: Sequence[Object] = (),
     releases: Sequence[Object] = (),
-    events: Iterable[Event] = (),
     *,
     queue: Queue = NO_QUEUE,
-    warnings: Iterable[Object] = (),
-    sealed: Sequence[Object] = (),
     now: float,
 ) -> ExperimentStatus:
     """Return the state of the experiment `name` from its objects.
 
-    `releases` are helm's Secrets of that name, `queue` holds Kueue's records, `warnings` the cluster's Warning events,
-    and `sealed` its SealedSecrets; these may include objects of other experiments.
+    `releases` are helm's Secrets of that name; `queue` holds Kueue's records, also those of other experiments.
     """
     everything = [*workloads, *pods, *services]
     labels = everything[0]["metadata"]["labels"] if everything else {}
     instances = _instances(workloads, pods, reasons_of(workloads, queue), now)
-    instances = tuple(_with_seal(each, sealed) for each in _explained(instances, workloads, warnings))
     phase = verdict_of(workloads) or overall(instances)
     if phase == "failed" and may_start_again(workloads):
         phase = "running"
@@ -125,7 +120,6 @@ def status_of(
         held_by=managers_of(everything, releases),
         instances=instances,
         services=tuple(map(_service, sorted(services, key=_name))),
-        events=tuple(events),
         labels=labels,
     )
 
@@ -169,19 +163,18 @@ def _is_unready(instance: InstanceStatus) -> bool:
     return instance.phase == "running" and not instance.ready and not instance.is_step
 
 
-def _explained(
-    instances: Sequence[InstanceStatus], workloads: Sequence[Object], warnings: Iterable[Object]
-) -> tuple[InstanceStatus, ...]:
-    """Return the instances with reasons: the last warning about the pod or its workload for those not started.
+def explained(
+    status: ExperimentStatus, workloads: Sequence[Object], warnings: Iterable[Object], sealed: Sequence[Object]
+) -> ExperimentStatus:
+    """Return the status with the reasons that Warning events and SealedSecrets give, of any experiment.
 
-    For running instances that are not ready, the reason is the last message about their probe.
+    For an instance that has not started, it is the last warning about its pod or workload; for a running one that is
+    not ready, the last message about its probe.
     """
     last = sorted(warnings, key=lambda item: event_of(item).time)
-    if not last:
-        return tuple(instances)
     makers = {_group(workload): _name(workload) for workload in workloads}
 
-    def explained(instance: InstanceStatus) -> InstanceStatus:
+    def with_reason(instance: InstanceStatus) -> InstanceStatus:
         if _is_unready(instance):
             return _probed(instance, last)
         if instance.phase != "pending" or instance.reason not in _WITHOUT_REASON:
@@ -193,7 +186,8 @@ def _explained(
         reason = event_of(about[-1]).message.partition("\n")[0]
         return replace(instance, state=f"pending: {reason}", reason=reason)
 
-    return tuple(map(explained, instances))
+    instances = tuple(_with_seal(with_reason(instance), sealed) for instance in status.instances)
+    return replace(status, instances=instances)
 
 
 def _probed(instance: InstanceStatus, last: Sequence[Object]) -> InstanceStatus:

@@ -7,7 +7,6 @@ Google's documentation writes the memory tiers in GiB; the nodes show tiers at 4
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Literal
@@ -39,7 +38,6 @@ class NodeSpec:
     machine_type: str = ""
     arch: str = "amd64"
     distribution: Literal["cos", "ubuntu"] = "cos"
-    version: str = ""
     confidential: bool = False
     max_pods: int = DEFAULT_MAX_PODS
     boot_disk_gib: int = 100
@@ -49,7 +47,6 @@ class NodeSpec:
     one_thread_per_core: bool = False
     reserved_cpu: int | None = None
     reserved_memory_mib: int | None = None
-    reservation: Literal["v1", "v2"] = "v1"
 
     @property
     def cpu_millis(self) -> int:
@@ -64,26 +61,18 @@ def kube_reserved_cpu(node: NodeSpec) -> int:
     millis = node.cpu_millis
     if node.machine_type in SHARED_CORE:
         burst, millis = millis - 1000, 1000
-    reserved = _tiers(millis, _CPU_TIERS) + burst + (400 if node.max_pods > DEFAULT_MAX_PODS else 0)
-    if node.reservation == "v2" and node.machine_type not in SHARED_CORE:
-        return min(reserved, 1000)
-    return reserved
+    return _tiers(millis, _CPU_TIERS) + burst + (400 if node.max_pods > DEFAULT_MAX_PODS else 0)
 
 
 def kube_reserved_memory(node: NodeSpec) -> int:
     """Return the MiB that GKE reserves for kubelet, runtime and image streaming.
 
-    `reservation` v2 is the rule of 1.37 and later, which Google enables by itself; it never reserves more than v1, so
-    v1 is safe for proofs.
+    From 1.37 on Google may enable a newer rule by itself. It never reserves more, so this one is safe for proofs.
     """
     if node.memory_mib <= 1000:
         return 255
     streaming = _tiers(node.memory_mib, _MEMORY_TIERS, _STREAMING_FACTOR) if node.image_streaming else 0
-    reserved = _tiers(node.memory_mib, _MEMORY_TIERS) + streaming
-    if node.reservation == "v2" and node.max_pods > 0:
-        overhead = 700 if node.distribution == "ubuntu" else 500
-        return min(reserved, 15 * node.max_pods + overhead + streaming)
-    return reserved
+    return _tiers(node.memory_mib, _MEMORY_TIERS) + streaming
 
 
 def kube_reserved_disk(node: NodeSpec) -> int:
@@ -147,8 +136,9 @@ def _row(sizes_mib: tuple[int, ...], *reserved: int) -> Points:
     return tuple((size << 20, amount) for size, amount in zip(sizes_mib, reserved, strict=True))
 
 
-# Physical bytes -> reserved bytes. Keys: distribution, architecture, confidential.
-_NEW: dict[tuple[str, str, bool], Points] = {
+# Physical bytes -> reserved bytes. Keys: distribution, architecture, confidential. Nodes of COS up to 1.29 and of
+# Ubuntu up to 1.32 differ by less than 8 MiB, which is below `memory_margin`.
+_KERNEL: dict[tuple[str, str, bool], Points] = {
     ("cos", "amd64", False): _row(
         _MIB, 63029248, 76906496, 81379328, 101027840, 181510144, 185987072, 259383296, 406728704, 701440000,
         1290866688, 2369056768, 4427124736, 32385806336,
@@ -163,19 +153,6 @@ _NEW: dict[tuple[str, str, bool], Points] = {
         1297764352, 2377248768, 4438106112, 32398118912,
     ),
 }  # fmt: skip
-_OLD: dict[tuple[str, str, bool], Points] = {
-    ("cos", "amd64", False): _row(
-        _MIB, 56393728, 70291456, 74743808, 94408704, 174895104, 179347456, 252743680, 400056320, 694685696,
-        1283944448, 2361798656, 4419227648, 32377581568,
-    ),
-    ("ubuntu", "amd64", False): _row(
-        _MIB, 75640832, 89530368, 93986816, 113647616, 194125824, 198586368, 271986688, 419315712, 713953280,
-        1303236608, 2381144064, 4438859776, 32397275136,
-    ),
-}  # fmt: skip
-# The newest minor version described by the old row.
-_OLD_UNTIL = {"cos": (1, 29), "ubuntu": (1, 32)}
-
 _DISK: dict[tuple[str, str], Points] = {
     ("cos", "amd64"): (
         (10 << 30, 4642525184), (15 << 30, 4731506688), (100 << 30, 6170308608), (1000 << 30, 21279993856),
@@ -195,10 +172,8 @@ _DISK: dict[tuple[str, str], Points] = {
 def _memory_reserved(node: NodeSpec, physical: int) -> int:
     """Return the bytes of `physical` memory that kubelet never sees; without data, COS's are used."""
     key = (node.distribution, node.arch, node.confidential)
-    match = re.match(r"v?(\d+)\.(\d+)", node.version)
-    is_old = match and (int(match[1]), int(match[2])) <= _OLD_UNTIL.get(node.distribution, (0, 0))
-    points = (is_old and _OLD.get(key)) or _NEW.get(key) or _NEW.get(("cos", node.arch, False))
-    return _interpolate(points or _NEW["cos", "amd64", False], physical)
+    points = _KERNEL.get(key) or _KERNEL.get(("cos", node.arch, False)) or _KERNEL["cos", "amd64", False]
+    return _interpolate(points, physical)
 
 
 def _interpolate(points: Points, size: int) -> int:

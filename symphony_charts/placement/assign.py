@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -61,24 +61,32 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
         selector |= _tpu_slice(placement, pools)
     if placement.compact:
         selector |= _compact(experiment, pools, settings.node_selector)
-    overlay: Mapping[str, object] = settings.pod_overlay
-    if placement.exclusive and not _exclusive_annotation(experiment):
-        overlay = with_anti_affinity(overlay, _exclusive(experiment, placement.exclusive))
-    changes: dict[str, object] = {}
-    if not selector.items() <= settings.node_selector.items():
-        changes["node_selector"] = {**selector, **settings.node_selector}
-    new = [toleration for toleration in tolerations if toleration not in settings.tolerations]
-    if new:
-        changes["tolerations"] = [*settings.tolerations, *new]
-    notes: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     if placement.topology and experiment.workload.gang != "native":  # native gangs set it in their PodGroup
         strength, label = topology_of(placement.topology)
-        notes[f"kueue.x-k8s.io/podset-{strength}-topology"] = label
-    if not notes.items() <= settings.annotations.items():
-        changes["annotations"] = {**notes, **settings.annotations}
-    if overlay != settings.pod_overlay:
-        changes["pod_overlay"] = overlay
-    return msgspec.structs.replace(settings, **changes) if changes else settings
+        annotations[f"kueue.x-k8s.io/podset-{strength}-topology"] = label
+    is_exclusive = placement.exclusive and not _exclusive_annotation(experiment)
+    term = _exclusive(experiment, placement.exclusive) if is_exclusive and placement.exclusive else None
+    return _with_rules(settings, selector, tolerations, annotations, term)
+
+
+def _with_rules(
+    settings: PodSettings,
+    selector: Mapping[str, str],
+    tolerations: Iterable[Toleration],
+    annotations: Mapping[str, str],
+    anti_affinity: dict[str, object] | None,
+) -> PodSettings:
+    """Return the settings of a pod with further rules; its own selector and annotations take precedence."""
+    own = settings.tolerations
+    overlay = settings.pod_overlay
+    return msgspec.structs.replace(
+        settings,
+        node_selector={**selector, **settings.node_selector},
+        tolerations=[*own, *(each for each in dict.fromkeys(tolerations) if each not in own)],
+        annotations={**annotations, **settings.annotations},
+        pod_overlay=with_anti_affinity(overlay, anti_affinity) if anti_affinity else overlay,
+    )
 
 
 def asks_for_tpu(pod: Pod) -> bool:
@@ -245,27 +253,16 @@ def _settle_pod(pod: Pod, decisions: Mapping[str, Decision]) -> PodSettings:
         name: settle(process, decisions[name]) if name in decisions else process
         for name, process in pod.processes.items()
     }
-    record: PodSettings = processes[pod.name] if not pod.is_group else settings
-    selector: dict[str, str] = {}
-    tolerations: list[Toleration] = list(settings.tolerations)
-    notes: dict[str, str] = {}
-    overlay = settings.pod_overlay
-    for decision in decisions.values():
-        selector.update(decision.selector)
-        tolerations += [toleration for toleration in decision.tolerations if toleration not in tolerations]
-        if decision.is_exclusive:
-            overlay = with_anti_affinity(overlay, exclusive_term(pod.name))
-        if decision.pool:
-            notes[ANNOTATION] = f"{decision.mode}: {decision.pool}"
-    changes: dict[str, object] = {
-        "node_selector": {**selector, **settings.node_selector},
-        "tolerations": tolerations,
-        "annotations": {**notes, **settings.annotations},
-        "pod_overlay": overlay,
-    }
-    if pod.is_group:
-        changes["processes"] = processes
-    return msgspec.structs.replace(record, **changes)
+    settings = msgspec.structs.replace(settings, processes=processes) if pod.is_group else processes[pod.name]
+    chosen = list(decisions.values())
+    assigned = [f"{decision.mode}: {decision.pool}" for decision in chosen if decision.pool]
+    return _with_rules(
+        settings,
+        {key: value for decision in chosen for key, value in decision.selector},
+        [toleration for decision in chosen for toleration in decision.tolerations],
+        {ANNOTATION: assigned[-1]} if assigned else {},
+        exclusive_term(pod.name) if any(decision.is_exclusive for decision in chosen) else None,
+    )
 
 
 # A process that is assigned to a machine gets the resources of its whole pod; the requests of the pod's other

@@ -1,7 +1,7 @@
 """The catalogue of Google machine types: vCPUs, memory, accelerators and local disks.
 
 The shipped file is written by scripts/make_catalog.py and checked there against two public tables; a user's own `gcloud
-compute machine-types list --format=json` or `kubectl get machineconfigs -o json` extends or replaces it.
+compute machine-types list --format=json` extends or replaces it.
 """
 
 from __future__ import annotations

@@ -16,30 +16,14 @@ from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign_rules import Decision
 from symphony_charts.placement.fit.demand import Demand, in_order, pending_demands
 from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
-from symphony_charts.placement.fit.packing import (
-    Filled,
-    Packing,
-    is_worth_trying,
-    orders,
-    pack,
-    pack_patterns,
-    search,
-    worth,
-)
+from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack, search, worth
+from symphony_charts.placement.fit.proof import cannot_fit, is_proven
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
-from symphony_charts.placement.fit.system_load import (
-    empty_of,
-    grown,
-    has_room_for,
-    system_demands,
-    system_note,
-)
+from symphony_charts.placement.fit.system_load import empty_of, grown, system_demands, system_note
 from symphony_charts.placement.fit.verdicts import (
     WORST,
     Group,
     Verdict,
-    cannot_fit,
-    is_proven,
     why_left_over,
     why_not,
     with_uncertainties,
@@ -50,8 +34,8 @@ from symphony_charts.placement.remediation import with_remediations
 
 __all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
 
-# Beyond this many demands, trying other orders costs more than it gains.
-_RETRY_LIMIT = 400
+# Beyond this many demands times classes of nodes, trying other orders costs more than it gains.
+_MOST_WORK = 4096
 _WAIT_OR_GROW = "wait until they run, delete them, or raise max_nodes"
 _ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes without taints"
 
@@ -119,12 +103,12 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
     if system:
         loaded = grown(loaded, packing, len(ordered))
     crowded = replace(loaded, demands=(*loaded.demands[: len(ordered) + len(system)], *pending)) if pending else loaded
-    judged = list(_groups(cluster, loaded, crowded, packing, pools, is_certain=is_certain))
+    judged = list(_groups(cluster, loaded, crowded, packing, is_certain=is_certain))
 
     def groups_without(without: Callable[[Cluster], Cluster]) -> list[Group]:
         part = without(cluster)
         best, certain = _best_packing(part)
-        return list(_groups(part, without(loaded), without(crowded), best, pools, is_certain=certain))
+        return list(_groups(part, without(loaded), without(crowded), best, is_certain=certain))
 
     bounded = list(_with_unknown(loaded, with_uncertainties(cluster, pools, judged, groups_without)))
     groups = tuple(sorted(with_remediations(bounded, crowded, pools.catalog), key=lambda group: group.name))
@@ -191,20 +175,11 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
     Demands that fit no node are ignored.
     """
     tries = orders(cluster)
-    best = pack(cluster, tries[0])
-    if is_worth_trying(cluster):
-        others = [pack_patterns(cluster, order) for order in tries]
-        best = min((best, *others), key=lambda packing: worth(cluster, packing))
+    if len(cluster.demands) * len(cluster.classes) > _MOST_WORK:
+        tries = tries[:1]
+    best = min((pack(cluster, order) for order in tries), key=lambda packing: worth(cluster, packing))
     if _left(cluster, best) == 0 or cannot_fit(cluster):
         return best, True
-    if len(cluster.demands) > _RETRY_LIMIT:
-        return best, False
-    for order in tries[1:]:
-        other = pack(cluster, order)
-        if _left(cluster, other) < _left(cluster, best):
-            best = other
-        if _left(cluster, best) == 0:
-            return best, True
     pairs = zip(cluster.demands, cluster.fits, strict=True)
     placeable = tuple(demand if rooms else Demand(demand.shape, []) for demand, rooms in pairs)
     result = search(replace(cluster, demands=placeable))
@@ -219,24 +194,23 @@ def _left(cluster: Cluster, packing: Packing) -> int:
 
 
 def _groups(
-    cluster: Cluster, loaded: Cluster, crowded: Cluster, packing: Packing, pools: Pools, *, is_certain: bool
+    cluster: Cluster, loaded: Cluster, crowded: Cluster, packing: Packing, *, is_certain: bool
 ) -> Iterator[Group]:
     """Yield the verdict on each group, by a packing of `cluster`.
 
     `loaded` also has the system's pods, and `crowded` the cluster's pending pods, too.
     """
-    own = sum(1 for demand in cluster.demands if demand.members)
 
     @cache
     def is_roomy() -> bool:
-        """Return True if the system's pods fit beside the packing, or in another one."""
-        return loaded is cluster or has_room_for(loaded, packing, own) or not _left(loaded, _best_packing(loaded)[0])
+        """Return True if a packing has room for the system's pods, too."""
+        return loaded is cluster or not _left(loaded, _best_packing(loaded)[0])
 
     for number, demand in enumerate(cluster.demands):
         if not demand.members:
             continue
         if not cluster.fits[number]:
-            why, nxt = why_not(cluster, number, pools.catalog)
+            why, nxt = why_not(cluster, number)
             for name, count in demand.members:
                 yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
             continue
@@ -320,12 +294,9 @@ def _pending_note(cluster: Cluster, groups: int, first: int) -> Iterator[str]:
 
 
 def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:
-    yield from pools.notes
     used = {cluster.classes[node].pool for rooms in cluster.fits for node in rooms}
     for number in sorted(used):
         pool = cluster.pools[number]
-        if pool.accuracy == "guess":
-            yield f"{pool.name}: the machine type is a guess ({pool.machine_type})"
         yield from (f"{pool.name}: {note}" for note in pool.notes)
         yield from (f"{pool.name}: {uncertainty.text}" for uncertainty in pool.uncertainties)
     yield from pools.autoscaled

@@ -21,8 +21,8 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
 
     `units`: family -> vCPU, GiB, and both on spot. `machines`: name -> on demand, spot; accelerators included.
     `custom`: family -> vCPU, GiB, GiB of extended memory. `gpus`: type -> one GPU attached to an n1, on demand and
-    spot. `tpus`: type -> one chip. `ssd_gib`: a GiB of local SSD. `committed_*`: family -> vCPU, GiB. `origins`: field
-    -> date and source, for fields with another origin than the rest.
+    spot. `tpus`: type -> one chip. `ssd_gib`: a GiB of local SSD. `origins`: field -> date and
+    source, for fields with another origin than the rest.
     """
 
     date: str = ""
@@ -33,8 +33,6 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     gpus: dict[str, tuple[float, float | None]] = {}
     tpus: dict[str, tuple[float, float | None]] = {}
     ssd_gib: float | None = None
-    committed_1yr: dict[str, tuple[float, float]] = {}
-    committed_3yr: dict[str, tuple[float, float]] = {}
     origins: dict[str, tuple[str, str]] = {}
 
 
@@ -107,14 +105,6 @@ class PriceTable(msgspec.Struct, frozen=True):
         gpus = _gpus(prices, gpu_type, attached_gpus, spot=spot)
         ssds = 0.0 if machine in prices.machines else _ssds(prices, described, local_ssds, spot=spot)
         return None if base is None or gpus is None or ssds is None else round(base + gpus + ssds, 6)
-
-    def committed(self, machine: str, region: str, years: int) -> float | None:
-        """Return dollars per hour of one node with a commitment of 1 or 3 years."""
-        prices, described = self.regions.get(region), default_catalog().get(machine)
-        if prices is None or described is None or not is_plain(described) or described.local_ssds:
-            return None
-        units = (prices.committed_1yr if years == 1 else prices.committed_3yr).get(described.family)
-        return None if units is None else round(described.vcpu * units[0] + described.memory_mib / 1024 * units[1], 6)
 
 
 def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: bool) -> float | None:

@@ -11,13 +11,16 @@ from dataclasses import dataclass, replace
 from symphony_charts.placement.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
+from symphony_charts.placement.fit.proof import is_proven
 from symphony_charts.placement.fit.supply import Cluster, make_cluster
-from symphony_charts.placement.fit.verdicts import Group, is_proven
+from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.prices import default_prices
 
 # Limits on classes times demands, on groups and on nodes: beyond them a try costs more than the answer is worth.
 _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024
+# Beginnings of advice that an exact change replaces.
+_INEXACT = ("raise ", "add ", "more nodes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,9 @@ def with_remediations(groups: Sequence[Group], cluster: Cluster, catalog: Catalo
             changes = list(_changes(cluster, group.demand, catalog))
             found[group.demand] = min(changes, key=lambda change: (change.cost is None, change.cost or 0), default=None)
         change = found[group.demand]
+        # The change is exact where these ways are not.
         ways = [
-            way for way in group.next.split(", or ") if way and not way.startswith(("raise ", "use ", "more nodes"))
+            way for way in group.next.split(", or ") if way and not way.startswith(("raise ", "add ", "more nodes"))
         ]
         others = f"; or {', or '.join(ways)}" if ways else ""
         yield group if change is None else replace(group, next=f"{change.text} it PROVEN{others}")
@@ -65,7 +69,7 @@ def _changes(cluster: Cluster, demand: int, catalog: Catalog) -> Iterator[_Chang
 def _larger(cluster: Cluster, demand: int, number: int, catalog: Catalog) -> Iterator[_Change]:
     pool = cluster.pools[number]
     now = catalog.get(pool.machine_type)
-    if now is None or pool.accuracy not in ("model", "guess"):
+    if now is None or pool.accuracy != "model":
         return
     size = (now.vcpu, now.memory_mib)
     larger = [m for m in catalog.machines.values() if _is_like(m, now) and (m.vcpu, m.memory_mib) > size]

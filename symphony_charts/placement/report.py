@@ -35,32 +35,6 @@ def _no_price(pool: Pool, nodes: int) -> str:
     return f"{nodes} x {pool.machine_type or 'a machine of no known type'}{gpus} {where} (pool {pool.name})"
 
 
-def group_prices(plan: Plan) -> dict[str, float | None]:
-    """Return dollars per hour of each group: its share of its nodes; None if a part of them has no price."""
-    result: dict[str, float | None] = {group.name: 0.0 for group in plan.groups}
-    for use in plan.uses:
-        weights = _weights(plan, use)
-        total = sum(weights.values())
-        for name, weight in weights.items():
-            before = result.get(name)
-            share = None if use.price is None or not total else use.price * weight / total
-            result[name] = None if before is None or share is None else before + share
-    return {name: None if price is None else round(price, 6) for name, price in result.items()}
-
-
-def _weights(plan: Plan, use: PoolUse) -> dict[str, float]:
-    """Return each group's share of a pool's nodes, by the resource that it uses most."""
-    weights: dict[str, float] = {}
-    for filled in use.filled:
-        free = plan.cluster.classes[filled.node].free
-        for number, count in filled.contents:
-            need, demand = plan.cluster.needs[number], plan.cluster.demands[number]
-            share = max((asked / have for asked, have in zip(need, free, strict=True) if have), default=0.0)
-            for name, members in demand.members:
-                weights[name] = weights.get(name, 0.0) + share * count * filled.count * members / demand.count
-    return weights
-
-
 def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[str, object]:
     """Return the prices of a plan as data; `perHour` covers everything with a price, `noPrice` names the rest."""
     total = priced_total(plan)
@@ -68,10 +42,7 @@ def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[
         "currency": "USD",
         "perHour": total,
         "noPrice": unpriced(plan),
-        "spotPerHour": _all(plan, "spot"),
-        "committed1YearPerHour": _all(plan, "1yr"),
-        "committed3YearsPerHour": _all(plan, "3yr"),
-        "groups": group_prices(plan),
+        "spotPerHour": _as_spot(plan),
         "origins": [{"of": what, "date": date, "source": source} for what, date, source in _origins(plan)],
     }
     if hours is not None:
@@ -79,20 +50,11 @@ def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[
     return data
 
 
-def _all(plan: Plan, kind: str) -> float | None:
-    """Return the cost of the same nodes as spot or committed; None if one of them has no such price."""
-    total = 0.0
-    for use in plan.uses:
-        pool = use.pool
-        if kind == "spot":
-            each = default_prices().price_of(pool, spot=True)
-        else:
-            attached = pool.attached_gpus or pool.local_ssds
-            each = None if attached else default_prices().committed(pool.machine_type, pool.region, int(kind[0]))
-        if each is None:
-            return None
-        total += each * use.nodes
-    return round(total, 6) if plan.uses else None
+def _as_spot(plan: Plan) -> float | None:
+    """Return the cost of the same nodes as spot; None if one of them has no such price."""
+    each = [(default_prices().price_of(use.pool, spot=True), use.nodes) for use in plan.uses]
+    total = sum(price * nodes for price, nodes in each if price is not None)
+    return round(total, 6) if each and all(price is not None for price, _ in each) else None
 
 
 def _origins(plan: Plan) -> list[tuple[str, str, str]]:
@@ -101,18 +63,14 @@ def _origins(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iterator[str]:
-    """Yield the lines below the total: spot, commitments, hours, missing prices, and sources."""
+    """Yield the lines below the total: spot, hours, missing prices, and sources."""
     total = priced_total(plan)
-    others = [("as spot", _all(plan, "spot")), ("for 1 year", _all(plan, "1yr")), ("for 3 years", _all(plan, "3yr"))]
-    cheaper = [f"${price:.2f}/h {name}" for name, price in others if price is not None and price < total]
-    if cheaper:
-        yield f"the same nodes: {', '.join(cheaper)}"
+    spot = _as_spot(plan)
+    if spot is not None and spot < total:
+        yield f"the same nodes: ${spot:.2f}/h as spot"
     if hours is not None and total:
         times = f"{hours:g} h" + (f" x {trials} trials" if trials > 1 else "")
         yield f"for {times}: ${total * hours * trials:.2f}" + (" and what has no price" if unpriced(plan) else "")
-    shares = {name: price for name, price in group_prices(plan).items() if price}
-    if len(shares) > 1 and len(shares) <= 12:
-        yield f"by group: {', '.join(f'{name} ${price:.2f}/h' for name, price in sorted(shares.items()))}"
     yield from (f"no price: {text}" for text in unpriced(plan))
     origins = [f"{what}, {date} ({source})" for what, date, source in _origins(plan)]
     if origins:

@@ -82,7 +82,7 @@ _HEADER = "# One trial of a sweep, written by symph.\n"
 
 
 def run_trials(
-    runs: Sequence[TrialRun],
+    runs: Iterable[TrialRun],
     spec: SpecFile,
     *,
     parallel: int,
@@ -95,11 +95,12 @@ def run_trials(
 
     Trials that are done unchanged are kept, unless `again`, and running ones are joined. A trial is ended when it runs
     longer than `timeout_s`, or if `stopper` finds it hopeless. When the caller stops, or on Ctrl-C, running trials are
-    ended and no other starts.
+    ended and no other starts. Unless `runs` is a sequence, each is requested when there is a place for it, after
+    earlier outcomes.
     """
     folder = spec.path.absolute().parent
-    left = []
-    for run in runs:
+    left: list[TrialRun] = []
+    for run in runs if isinstance(runs, Sequence) else ():
         kept = None if again else done_here(run, folder)
         if kept is None:
             left.append(run)
@@ -110,32 +111,11 @@ def run_trials(
     # Running trials already have their places; others start as they end.
     left.sort(key=lambda run: not any(each.is_active for each in live_runs(run.trial.name)))
     yield from in_parallel(
-        left,
+        left if isinstance(runs, Sequence) else runs,
         lambda run: _run_one(run, spec, folder, again=again, timeout_s=timeout_s, stopper=stopper),
         parallel=parallel,
         on_start=on_start,
         on_stop=lambda names: _end(names | {run.trial.name for run in left}),
-    )
-
-
-def run_asked(
-    asked: Iterable[TrialRun],
-    spec: SpecFile,
-    *,
-    parallel: int,
-    again: bool = False,
-    timeout_s: float | None = None,
-    on_start: Callable[[Trial], None] = lambda _: None,
-    stopper: Stopper | None = None,
-) -> Generator[Outcome]:
-    """Run trials like `run_trials`, requesting each when there is a place for it, after earlier outcomes."""
-    folder = spec.path.absolute().parent
-    yield from in_parallel(
-        asked,
-        lambda run: _run_one(run, spec, folder, again=again, timeout_s=timeout_s, stopper=stopper),
-        parallel=parallel,
-        on_start=on_start,
-        on_stop=_end,
     )
 
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from symphony_charts.errors import NotFound, ToolFailed
-from symphony_charts.kubernetes.exec import copy_failure
+from symphony_charts.kubernetes.backend import copy_failure
 
 
 def test_a_file_that_is_not_there_is_named_and_no_image_is_blamed(tmp_path: Path) -> None:

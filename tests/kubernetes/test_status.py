@@ -9,7 +9,7 @@ import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.kubernetes.container_phase import moment_of
-from symphony_charts.kubernetes.status import event_of, lacks_reason, status_of
+from symphony_charts.kubernetes.status import event_of, explained, lacks_reason, status_of
 
 NOW = moment_of("2026-03-01T12:00:00Z")
 LABELS = {
@@ -102,7 +102,7 @@ def warning(kind: str, name: str, message: str, minute: int = 0) -> dict[str, An
     ],
 )
 def test_what_has_not_begun_says_the_last_warning_about_it(pods: Any, events: Any, said: str) -> None:
-    seen = status_of("rl", [job()], pods, warnings=events, now=NOW)
+    seen = explained(status([job()], pods), [job()], events, [])
     assert only(seen).reason == said
 
 
@@ -122,9 +122,9 @@ RUNNING = container({"running": {"startedAt": "2026-03-01T11:59:56Z"}})
 def test_what_runs_and_is_not_ready_says_what_its_probe_found(place: str, message: str, said: str) -> None:
     found = warning("Pod", "rl-agent-r1-0-x", message)
     found["involvedObject"]["fieldPath"] = place
-    unready = status_of("rl", [job()], [pod(**RUNNING)], now=NOW)
+    unready = status([job()], [pod(**RUNNING)])
     assert lacks_reason(unready)
-    seen = only(status_of("rl", [job()], [pod(**RUNNING)], warnings=[found], now=NOW))
+    seen = only(explained(unready, [job()], [found], []))
     assert (seen.state, seen.reason) == ("running: 4s", said)
 
 
@@ -141,7 +141,7 @@ def test_a_secret_that_its_controller_cannot_open_says_why(name: str, held: str,
     sealed = {"metadata": {"name": name}, "status": {"conditions": [condition]}}
     message = 'MountVolume.SetUp failed for volume "secrets" : secret "rl-secrets" not found'
     events = [warning("Pod", "rl-agent-r1-0-x", message)]
-    seen = status_of("rl", [job()], [pod()], warnings=events, sealed=[sealed], now=NOW)
+    seen = explained(status([job()], [pod()]), [job()], events, [sealed])
     assert only(seen).reason == said
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 from websocket import ABNF, WebSocketTimeoutException
 
-from symphony_charts.kubernetes import exec as streams
+from symphony_charts.kubernetes import streams
 from symphony_charts.kubernetes.client import KubeApi
 from tests.waiting import eventually
 

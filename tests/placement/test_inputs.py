@@ -33,11 +33,9 @@ def pool(name: str, of: str) -> Pool:
         ("modern.tf.json", ["a100", "arm"]),
         ("plan.json", ["std8", "v100"]),
         ("state.json", ["std8", "v100"]),
-        ("terraform.tfstate", ["std8", "v100"]),
         ("gcloud-node-pools.json", ["std8", "l4-spot", "tpu-v5e-4x4"]),
         ("gcloud-node-pool.yaml", ["std16"]),
         ("kubectl-nodes.json", ["std4"]),
-        ("computeclass.yaml", ["rl-1", "rl-2", "rl-3"]),
         ("pools.yaml", ["std8", "v100", "lab"]),
     ],
 )
@@ -45,12 +43,12 @@ def test_each_sample_gives_its_pools_in_order(file: str, names: list[str]) -> No
     assert [pool.name for pool in sample(file).pools][: len(names)] == names
 
 
-def test_plan_state_and_raw_state_tell_the_same() -> None:
-    texts = [[(p.name, p.allocatable, p.labels, p.max_nodes) for p in sample(name).pools] for name in _TERRAFORM]
-    assert texts[0] == texts[1] == texts[2]
-
-
-_TERRAFORM = ("plan.json", "state.json", "terraform.tfstate")
+def test_plan_and_state_tell_the_same() -> None:
+    plan, state = (
+        [(p.name, p.allocatable, p.labels, p.max_nodes) for p in sample(name).pools]
+        for name in ("plan.json", "state.json")
+    )
+    assert plan == state
 
 
 def test_cloudwise_labels_become_the_texts_that_nodes_show() -> None:
@@ -160,19 +158,6 @@ def test_live_nodes_join_the_pool_that_another_file_describes() -> None:
     assert (both.accuracy, len(both.nodes), both.max_nodes) == ("live", 3, 9)
 
 
-def test_a_compute_class_offers_each_priority_with_its_taint() -> None:
-    first = pool("rl-1", "computeclass.yaml")
-    assert (first.accuracy, first.provisioning) == ("guess", "spot")
-    assert first.selector == ("cloud.google.com/compute-class", "rl")
-    assert "cloud.google.com/compute-class=rl:NoSchedule" in [str(taint) for taint in first.taints]
-
-
-def test_machine_configs_extend_the_catalogue() -> None:
-    machine = sample("machineconfig.json").catalog.get("n9-standard-8")
-    assert machine is not None
-    assert (machine.vcpu, machine.memory_mib, machine.sources) == (8, 32768, ("machineconfig",))
-
-
 def test_gclouds_machine_list_extends_the_catalogue() -> None:
     listed = [{"name": "n9-standard-4", "guestCpus": 4, "memoryMb": 16384, "zone": zone} for zone in ("a", "b")]
     assert pools_of_data(listed, "types.json").catalog.get("n9-standard-4") is not None
@@ -209,13 +194,10 @@ _TYPE = '"machine_type": "n1-standard-2",\n                    "oauth_scopes"'
         ("modern.tf.json", '"count": 4', '"count": "four"', "guest_accelerator[0].count", "a whole number"),
         ("plan.json", '"disk_size_gb": 100', '"disk_size_gb": 3', "disk_size_gb", "below 10"),
         ("state.json", '"n1-highmem-8"', "7", "values.node_config.machine_type", "unknown machine type"),
-        ("terraform.tfstate", '"max_node_count": 16', '"max_node_count": []', "max_node_count", "a whole number"),
-        ("terraform.tfstate", '"version": 4', '"version": 3', "version", "state version 3"),
+        ("state.json", '"max_node_count": 16', '"max_node_count": []', "max_node_count", "a whole number"),
         ("gcloud-node-pools.json", 'PerNode": "110"', 'PerNode": "lots"', "[0].maxPods", "whole number"),
         ("gcloud-node-pool.yaml", "diskSizeGb: 50", "diskSizeGb: [50]", "gcloud-node-pool.yaml:12", "a whole number"),
         ("kubectl-nodes.json", '"cpu": "3920m"', '"cpu": "3920x"', "items[0].status.allocatable.cpu", "no quantity"),
-        ("computeclass.yaml", "machineType: n2-standard-16", "machineType: n2", "priorities[1].machineType", "unknown"),
-        ("machineconfig.json", '"cpus": 8', '"cpus": 0', "machineTypes[0].resources.cpus", "below 1"),
         ("pools.yaml", "max_nodes: 3", "max_node: 3", "pools.yaml:18", 'unknown key "max_node"'),
     ],
 )
@@ -253,8 +235,15 @@ def test_broken_json_is_refused_as_such() -> None:
         read_pools('{"resource": ', "x.tf.json")
 
 
-@pytest.mark.parametrize(("text", "name"), [('resource "a" "b" {}\n', "x.tf"), ("deployment_groups: []\n", "b.yaml")])
-def test_hcl_and_blueprints_are_refused_with_the_command_to_run(text: str, name: str) -> None:
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('resource "a" "b" {}\n', "x.tf"),
+        ("deployment_groups: []\n", "b.yaml"),
+        ('{"version": 4, "terraform_version": "1.9", "resources": []}', "terraform.tfstate"),
+    ],
+)
+def test_hcl_blueprints_and_raw_states_are_refused_with_the_command_to_run(text: str, name: str) -> None:
     with pytest.raises(SpecError, match="is not read") as failure:
         read_pools(text, name)
     assert failure.value.at == name
@@ -268,7 +257,7 @@ JSON = st.recursive(
 )
 
 
-@given(st.sampled_from([*sorted(p.name for p in SAMPLES.glob("*.json")), "terraform.tfstate"]), st.data())
+@given(st.sampled_from(sorted(p.name for p in SAMPLES.glob("*.json"))), st.data())
 def test_no_value_anywhere_makes_a_reader_crash(file: str, data: st.DataObject) -> None:
     content: Any = json.loads((SAMPLES / file).read_text())
     here, key = content, None
@@ -284,10 +273,3 @@ def test_no_value_anywhere_makes_a_reader_crash(file: str, data: st.DataObject) 
         pools_of_data(content, file)
     except SymphError:
         return
-
-
-def test_nodes_of_1_37_are_counted_the_old_way_and_the_surplus_is_told() -> None:
-    row = {"name": "a", "machine_type": "a3-highgpu-8g", "max_nodes": 1, "version": "1.37.0-gke.1"}
-    found = pools_of_data({"pools": [row]}).pools[0]
-    assert found.allocatable["memory"] == 1931104446231
-    assert found.notes == ("GKE 1.37.0-gke.1 may leave 0m CPU and 42948Mi more a node than is counted on here",)

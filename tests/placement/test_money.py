@@ -14,7 +14,7 @@ from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.placement.prices import PriceTable, default_prices
-from symphony_charts.placement.report import group_prices, money_data, money_lines
+from symphony_charts.placement.report import money_data, money_lines
 from symphony_charts.spec.sources import Toleration
 
 MIB = 1 << 20
@@ -80,13 +80,6 @@ def test_local_ssds_that_are_added_have_a_price() -> None:
     assert two == pytest.approx(plain + 2 * 375 * 0.000111111)
 
 
-def test_a_commitment_costs_less() -> None:
-    table = default_prices()
-    committed = [table.committed("c2-standard-8", "us-central1", years) for years in (1, 3)]
-    prices = [price for price in (table.price("c2-standard-8", "us-central1"), *committed) if price is not None]
-    assert (len(prices), prices) == (3, sorted(prices, reverse=True))
-
-
 def test_what_has_no_price_is_a_line_of_its_own() -> None:
     answer = plan([STD, {**V100, "zones": ["europe-west2-a"]}], 2, 1)
     lines = list(money_lines(answer))
@@ -107,13 +100,6 @@ def test_attached_gpus_have_a_price_with_an_origin_of_its_own(gpu: str, each: fl
 def test_a_region_without_prices_is_named() -> None:
     answer = plan([{**STD, "zones": ["mars-north1-a"]}], 1)
     assert any("in mars-north1, a region without prices" in line for line in money_lines(answer))
-
-
-def test_groups_share_what_their_nodes_cost() -> None:
-    shares = group_prices(plan([STD, V100], 2, 1))
-    assert shares["g0"] == pytest.approx(0.38, abs=1e-4)
-    assert shares["g1"] == pytest.approx(0.473208 + 2 * 2.48, abs=1e-4)
-    assert group_prices(plan([STD, {**V100, "zones": ["europe-west2-a"]}], 2, 1))["g1"] is None
 
 
 def test_hours_and_trials_multiply() -> None:

@@ -104,53 +104,6 @@ config:
   loggingConfig: {variantConfig: {variant: DEFAULT}}
   shieldedInstanceConfig: {enableSecureBoot: true}
 """)
-NODE = yaml.safe_load("""
-apiVersion: v1
-kind: Node
-metadata: {name: n, labels: {cloud.google.com/gke-nodepool: p}}
-spec: {providerID: 'gce://x', taints: [{key: team, effect: NoSchedule}]}
-status: {allocatable: {cpu: 3920m, memory: 13Gi, pods: '110'}, conditions: [{type: Ready, status: 'True'}]}
-""")
-CLASS = yaml.safe_load("""
-apiVersion: cloud.google.com/v1
-kind: ComputeClass
-metadata: {name: c}
-spec:
-  priorities:
-    - machineType: n2-standard-8
-      storage: {bootDiskSize: 100, secondaryBootDisks: [{diskImageName: i, project: p}]}
-      location: {zones: [us-central1-a]}
-      reservations: {affinity: AnyBestEffort}
-      nodeSystemConfig: {linuxNodeConfig: {sysctls: {a: 1}}, kubeletConfig: {podPidsLimit: 9}}
-      taints: [{key: team, value: rl, effect: NoSchedule}]
-    - {machineFamily: g2, gpu: {type: nvidia-l4, count: 1}, spot: true}
-  nodePoolAutoCreation: {enabled: true}
-  nodePoolConfig: {imageStreaming: {enabled: true}, nodeLabels: {a: b}}
-  priorityDefaults: {location: {zones: [us-central1-a]}}
-  activeMigration: {optimizeRulePriority: true}
-""")
-MACHINES = yaml.safe_load("""
-- {name: n9-standard-8, guestCpus: 8, memoryMb: 32768, zone: us-central1-a, isSharedCpu: false}
-- name: n9-gpu-1g
-  guestCpus: 16
-  memoryMb: 131072
-  accelerators: [{guestAcceleratorType: nvidia-l4, guestAcceleratorCount: 1}]
-""")
-CONFIG = yaml.safe_load("""
-apiVersion: machineconfigs.cloud.google.com/v1
-kind: MachineConfig
-metadata: {name: n9}
-spec:
-  machineFamily:
-    name: n9
-    machineTypes:
-      - name: n9-gpu-1g
-        resources:
-          cpus: 16
-          memory: 131072
-          accelerator: {name: nvidia-l4, fixedCount: 1}
-          LocalSSDConfig: {fixedCount: 2}
-""")
 OWN = yaml.safe_load("""
 pools:
   - name: p
@@ -173,8 +126,8 @@ class Format:
 
 # Objects with user-defined keys, and those that never affect pods.
 NAMES = (
-    r"/(labels|nodeLabels|sysctls|allocatable|system"
-    r"|management|release_channel|shielded_instance_config|shieldedInstanceConfig|activeMigration)(/\d+)?$"
+    r"/(labels|sysctls|allocatable|system"
+    r"|management|release_channel|shielded_instance_config|shieldedInstanceConfig)(/\d+)?$"
 )
 # Objects of a cluster that concern its control plane and its network.
 IN_CLUSTER = (
@@ -182,7 +135,6 @@ IN_CLUSTER = (
     r"|node_pool_defaults|addons_?config(/0)?/\w+)(/0)?)?$"
 )
 OF_TERRAFORM = r"|^$|^/resource(/[a-z_]+)?$|^/resource/google_container_cluster/c(?i:" + IN_CLUSTER + ")"
-OF_KUBERNETES = r"|^$|^/items/\d+$|/metadata$|/status(/.*)?$"
 FORMATS = [
     Format(
         "main.tf.json",
@@ -204,18 +156,6 @@ FORMATS = [
         {"format_version": "1.0", "values": {"root_module": {"resources": resources("values")}}},
         r"|^$|^/values(/root_module(/resources/\d+)?)?$|/resources/0/values(?i:" + IN_CLUSTER + ")",
     ),
-    Format(
-        "terraform.tfstate",
-        {
-            "version": 4,
-            "terraform_version": "1.11.4",
-            "resources": [
-                {"mode": "managed", "type": resource["type"], "instances": [{"attributes": resource["values"]}]}
-                for resource in resources("values")
-            ],
-        },
-        r"|^$|^/resources/\d+(/instances/\d+)?$|/resources/0/instances/0/attributes(?i:" + IN_CLUSTER + ")",
-    ),
     Format("pools.json", [GCLOUD_POOL]),
     Format(
         "cluster.json",
@@ -230,10 +170,6 @@ FORMATS = [
         },
         "|^(?i:" + IN_CLUSTER + ")",
     ),
-    Format("nodes.json", {"apiVersion": "v1", "kind": "List", "items": [NODE]}, OF_KUBERNETES),
-    Format("class.json", CLASS, OF_KUBERNETES),
-    Format("machines.json", MACHINES),
-    Format("config.json", CONFIG, r"|/metadata$"),
     Format("own.yaml", OWN),
 ]
 VALUES: tuple[Any, ...] = (True, False, 3, 0, "text", ["a"], {"enabled": True}, [{"count": 2}], [{"a": 1}, {"b": 2}])
@@ -272,7 +208,7 @@ def faults_of(file: Format, key: str, data: Any) -> Iterator[str]:
             yield f"refused, but for another reason: {error}"
         return
     concerned = [pool for pool in pools.pools if any(key in uncertainty.text for uncertainty in pool.uncertainties)]
-    if not concerned and not any(key in note for note in pools.notes):
+    if not concerned:
         yield "not said"
     for pool in concerned:
         group = plan_demands([Demand(ANYWHERE, [("g", 1)])], replace(pools, pools=(pool,), workloads=())).groups[0]
@@ -291,4 +227,3 @@ def test_the_files_that_keys_are_put_into_raise_no_doubt_of_their_own(file: Form
     pools: Pools = read_pools(json.dumps(file.data), file.name)
     said = [uncertainty.text for pool in pools.pools for uncertainty in pool.uncertainties]
     assert [text for text in said if "is no key that is understood" in text] == []
-    assert [note for note in pools.notes if "is no key that is understood" in note] == []

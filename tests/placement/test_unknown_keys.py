@@ -11,7 +11,7 @@ import pytest
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import plan_demands
-from symphony_charts.placement.pools.pool import Pool, Pools
+from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools
 
 SAMPLES = Path(__file__).parents[2] / "examples/pools"
@@ -39,12 +39,6 @@ def terraform(config: dict[str, Any], pool: dict[str, Any] | None = None, **clus
 def gcloud(config: dict[str, Any], **pool: Any) -> Pools:
     base = {"name": "p", "initialNodeCount": 2, "locations": ["us-central1-a"]}
     return pools_of_data([base | {"config": {"machineType": "n2-standard-8"} | config} | pool], "p.json")
-
-
-def compute_class(priority: dict[str, Any], **spec: Any) -> Pool:
-    body = {"priorities": [{"machineType": "n4-standard-8"} | priority], **spec}
-    item = {"apiVersion": "cloud.google.com/v1", "kind": "ComputeClass", "metadata": {"name": "c"}, "spec": body}
-    return pools_of_data(item, "c.yaml").pools[0]
 
 
 PLAIN = terraform({}).pools[0]
@@ -90,12 +84,6 @@ def test_what_every_provider_writes_into_a_state_raises_no_doubt() -> None:
 def test_no_sample_holds_a_key_that_is_not_known(sample: str) -> None:
     pools = read_pools((SAMPLES / sample).read_text(), sample).pools
     assert [uncertainty.text for pool in pools for uncertainty in pool.uncertainties] == []
-
-
-def test_image_streaming_of_a_compute_class_takes_memory() -> None:
-    streaming = compute_class({}, nodePoolConfig={"imageStreaming": {"enabled": True}})
-    less = compute_class({}).allocatable["memory"] - streaming.allocatable["memory"]
-    assert less == 144 * MIB
 
 
 def test_raw_local_ssds_are_no_ephemeral_storage() -> None:

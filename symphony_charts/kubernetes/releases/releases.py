@@ -17,7 +17,7 @@ from symphony_charts.errors import Conflict, NotFound, SpecError, UsageError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.kubernetes.client import KubeApi, Object
-from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
+from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments, wait_gone
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
 from symphony_charts.kubernetes.releases.rehearsal import rehearse
 from symphony_charts.kubernetes.releases.wait import (
@@ -27,7 +27,6 @@ from symphony_charts.kubernetes.releases.wait import (
     run_in,
     services_of_run,
     wait_for,
-    wait_gone,
 )
 from symphony_charts.kubernetes.status import refuse_protected
 from symphony_charts.package import template
@@ -38,7 +37,6 @@ from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_tree
 
 _EXPERIMENT = "symph.dev/experiment"
-_INSTANCE = "app.kubernetes.io/instance"
 _RELEASE = "meta.helm.sh/release-name"
 _RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _ARGO = "argocd.argoproj.io/tracking-id"
@@ -211,7 +209,7 @@ class Releases:
             for item in left:
                 self._api.delete(item)
             if wait_s is not None:
-                wait_gone(self._experiments(namespace), manifest, name, namespace, wait_s)
+                wait_gone(self._experiments(namespace), name, namespace, manifest, wait_s)
         return Removed(objects=tuple(sorted(own)), swept=tuple(sorted(map(_title, left))))
 
     def wait(self, name: str, namespace: str, *, finished: bool = False, timeout_s: float = 300.0) -> None:
@@ -273,8 +271,7 @@ class Releases:
 
     def _leftovers(self, name: str, namespace: str, manifest: Sequence[Object]) -> list[Object]:
         kinds = dict.fromkeys((*_KINDS, *((item["apiVersion"], item["kind"]) for item in manifest)))
-        selector = f"{_INSTANCE}={name},{_EXPERIMENT}"
-        labelled = [item for kind in kinds for item in self._api.of_kind(*kind, namespace, selector)]
+        labelled = self._experiments(namespace).of_kinds(kinds, name)
         return [item for item in labelled if _is_of_release(item, name, namespace)]
 
 

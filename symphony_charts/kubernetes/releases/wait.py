@@ -7,13 +7,13 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from symphony_charts.errors import CheckFailed, Conflict, ToolFailed
+from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kinds.base import Restartable, is_pod_ready, run_of
-from symphony_charts.kinds.registry import KINDS, RENDERED, is_whole, kind_for, word_of, workload_kind
-from symphony_charts.kubernetes import client, container_phase
+from symphony_charts.kinds.registry import KINDS, is_whole, kind_for, word_of, workload_kind
+from symphony_charts.kubernetes import container_phase
 from symphony_charts.kubernetes.client import Kind, Object
 from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting
-from symphony_charts.kubernetes.experiments import PLAIN, POD, KubeExperiments, selector_of
+from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.status import replica_of
 
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
@@ -89,29 +89,6 @@ def is_finite(item: Object) -> bool:
     """Return True if an object runs pods and ends by itself."""
     kind = workload_kind(item)
     return kind is not None and kind.is_finite
-
-
-def wait_gone(
-    experiments: KubeExperiments, manifest: Sequence[Object], name: str, namespace: str, timeout_s: float
-) -> None:
-    """Wait until no pod and no object of the release `name` is left. Raises Conflict after `timeout_s`."""
-    selectors = [selector_of(name)]
-    for kind in RENDERED:
-        if kind.pod_selector:
-            selectors += kind.selectors([item for item in manifest if workload_kind(item) is kind])
-
-    def pods() -> list[Object]:
-        return [pod for labels in selectors for pod in experiments.listed(*POD, labels)]
-
-    watched = [(POD, labels) for labels in selectors]
-    paths = client.changes(experiments.api, lambda kind: experiments.collection(*kind), watched, timeout_s)
-    with contextlib.closing(paths) as changes:
-        left = pods()
-        while left and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
-            left = pods()
-    if left:
-        names = ", ".join(item["metadata"]["name"] for item in left)
-        raise Conflict(f"pods are still there after {timeout_s:g} s: {names}", namespace, "they end by themselves")
 
 
 def progress_in(experiments: KubeExperiments, manifest: Sequence[Object], name: str) -> list[Progress]:

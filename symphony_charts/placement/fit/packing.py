@@ -1,4 +1,4 @@
-"""Pack demands onto nodes: greedy orders, mixtures of shapes, and an exact search for small cases.
+"""Pack demands onto nodes: greedy orders, and an exact search for small cases.
 
 Demands are taken scarcest first; each fills open nodes by whole multiples, then opens new ones where the rest costs
 least. Integers only, ties broken by name, so the same input gives the same packing.
@@ -188,19 +188,6 @@ def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, de
     here[after] = here.get(after, 0) + count
 
 
-# Each node starts with the largest pod left and takes, one by one, the shape whose needs best match the free resources
-# (the dot product, weighted by the overall scarcity of each resource). The finished mixture is opened as often as the
-# counts allow, which uses up one shape; so there are at most as many mixtures as shapes, and a few partial ones.
-
-# Beyond these sizes the gain is small and the time is long.
-_MOST_DEMANDS, _MOST_CLASSES = 64, 64
-
-
-def is_worth_trying(cluster: Cluster) -> bool:
-    """Return True if there are few enough shapes and kinds of nodes; the number of pods does not matter."""
-    return 1 < len(cluster.demands) <= _MOST_DEMANDS and len(cluster.classes) <= _MOST_CLASSES
-
-
 def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
     """Return the cost of a packing, for comparison: pods left over, cost of its nodes, number of nodes."""
     costs = node_costs(cluster)
@@ -209,53 +196,9 @@ def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
     return left, round(price, 3), sum(filled.count for filled in packing.nodes)
 
 
-def pack_patterns(cluster: Cluster, order: Sequence[int]) -> Packing:
-    """Pack all demands by mixtures; `order` starts with the largest."""
-    left = [demand.count for demand in cluster.demands]
-    unopened = [node.count for node in cluster.classes]
-    costs = node_costs(cluster)
-    packing = Packing()
-    for lead in order:
-        while left[lead]:
-            choices = [node for node in cluster.fits[lead] if unopened[node]]
-            if not choices:
-                break
-            node = _cheapest(cluster, costs, choices, lead, left[lead])
-            mixture, free = _mixture(cluster, node, lead, left)
-            number = min(unopened[node], *(left[demand] // pods for demand, pods in mixture.items()))
-            unopened[node] -= number
-            for demand, pods in mixture.items():
-                left[demand] -= pods * number
-            packing.nodes.append(Filled(node, tuple(sorted(mixture.items())), free, number))
-    packing.missing = {demand: number for demand, number in enumerate(left) if number}
-    return packing
-
-
-def _mixture(cluster: Cluster, node: int, lead: int, left: Sequence[int]) -> tuple[dict[int, int], Vector]:
-    whole = cluster.classes[node].free
-    # The scarcity of each resource: the rest to place, in nodes of this size, per unit squared.
-    asked = [sum(need[d] * n for need, n in zip(cluster.needs, left, strict=True)) for d in range(len(whole))]
-    weights = [ask / have**3 if have else 0.0 for ask, have in zip(asked, whole, strict=True)]
-    mixture = {lead: 1}
-    free = tuple(have - need for have, need in zip(whole, cluster.needs[lead], strict=True))
-    open_to = [d for d in range(len(left)) if left[d] and node in cluster.fits[d]]
-    while True:
-        open_to = [
-            d
-            for d in open_to
-            if left[d] > mixture.get(d, 0)
-            and all(have >= need for have, need in zip(free, cluster.needs[d], strict=True))
-            and not any(other in cluster.anti_affine[d] for other in mixture)
-        ]
-        if not open_to:
-            return mixture, free
-        along = [weight * have for weight, have in zip(weights, free, strict=True)]
-        best = max(open_to, key=lambda d: (sum(a * n for a, n in zip(along, cluster.needs[d], strict=True)), -d))
-        mixture[best] = mixture.get(best, 0) + 1
-        free = tuple(have - need for have, need in zip(free, cluster.needs[best], strict=True))
-
-
 _Node = tuple[int, Vector, Contents]  # class, free resources, contents
+# Beyond these sizes a search takes too long.
+_MOST_PODS, _MOST_NODES, _MOST_STEPS = 60, 60, 20_000
 
 
 @dataclass(slots=True)
@@ -266,7 +209,7 @@ class _Search:
     dead: set[tuple[int, tuple[_Node, ...]]] = field(default_factory=set)
 
 
-def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: int = 20_000) -> Packing | bool | None:
+def search(cluster: Cluster) -> Packing | bool | None:
     """Return a packing of all pods; False if there certainly is none; None if the case is too large to decide.
 
     Pods are placed one by one, largest first; nodes in equal states count once, and failed states are remembered.
@@ -274,7 +217,7 @@ def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: 
     counts = [demand.count for demand in cluster.demands]
     used = [node for node in range(len(cluster.classes)) if any(node in rooms for rooms in cluster.fits)]
     needed = {node: min(cluster.classes[node].count, sum(counts)) for node in used}
-    if sum(counts) > max_pods or sum(needed.values()) > max_nodes or cluster.splits_zones:
+    if sum(counts) > _MOST_PODS or sum(needed.values()) > _MOST_NODES or cluster.splits_zones:
         return None
     largest = [max((node.free[d] for node in cluster.classes), default=1) or 1 for d in range(len(cluster.dimensions))]
 
@@ -282,7 +225,7 @@ def search(cluster: Cluster, *, max_pods: int = 60, max_nodes: int = 60, steps: 
         return (-max(n / largest[d] for d, n in enumerate(cluster.needs[demand])), demand)
 
     order = sorted(range(len(counts)), key=size)
-    run = _Search(cluster, [demand for demand in order for _ in range(counts[demand])], steps)
+    run = _Search(cluster, [demand for demand in order for _ in range(counts[demand])], _MOST_STEPS)
     start = tuple((node, cluster.classes[node].free, ()) for node in used for _ in range(needed[node]))
     end = _place(run, 0, start)
     if end is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from symphony_charts.formats.quantity import MIB
 from symphony_charts.placement.allocatable import CLUSTER_PODS
 from symphony_charts.placement.fit.demand import Demand, Shape, demands_of
-from symphony_charts.placement.fit.packing import Packing, room_for
+from symphony_charts.placement.fit.packing import Packing
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.spec.sources import Toleration
@@ -28,7 +28,7 @@ def system_demands(pools: Pools) -> list[Demand]:
             Demand(demand.shape, [(f"{_PREFIX}{name}", count) for name, count in demand.members])
             for demand in demands_of(pools.workloads)
         ]
-    is_gke = any(pool.accuracy in ("model", "effective", "guess") for pool in pools.pools)
+    is_gke = any(pool.accuracy in ("model", "effective") for pool in pools.pools)
     if any(pool.is_load_known for pool in pools.pools) or not is_gke:
         return []
     return [
@@ -59,31 +59,6 @@ def grown(cluster: Cluster, packing: Packing, first: int) -> Cluster:
         for demand in cluster.demands[first:]
     ]
     return replace(cluster, demands=(*cluster.demands[:first], *grown_demands))
-
-
-def has_room_for(cluster: Cluster, packing: Packing, first: int) -> bool:
-    """Return True if the system pods, from demand `first` on, fit on the nodes of a packing or on new ones."""
-    rooms = [(each.node, each.free) for each in packing.nodes for _ in range(min(each.count, 50))]
-    unopened = [node.count for node in cluster.classes]
-    for each in packing.nodes:
-        unopened[each.node] -= each.count
-    for number in range(first, len(cluster.demands)):
-        need, fits = cluster.needs[number], cluster.fits[number]
-        if not fits:
-            continue
-        place = 0  # a node without room for one stays without room
-        for _ in range(cluster.demands[number].count):
-            while place < len(rooms) and not (rooms[place][0] in fits and room_for(rooms[place][1], need)):
-                place += 1
-            if place == len(rooms):
-                new = next((node for node in fits if unopened[node] > 0), None)
-                if new is None:
-                    return False
-                unopened[new] -= 1
-                rooms.append((new, cluster.classes[new].free))
-            node, free = rooms[place]
-            rooms[place] = (node, tuple(have - wanted for have, wanted in zip(free, need, strict=True)))
-    return True
 
 
 def system_note(demands: Sequence[Demand]) -> Iterator[str]:

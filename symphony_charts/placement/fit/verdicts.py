@@ -5,126 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from math import gcd
 from typing import Literal
 
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
-from symphony_charts.placement.allocatable import NodeSpec, allocatable, memory_margin, system_profile
-from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.fit.demand import Shape
 from symphony_charts.placement.fit.devices import sharing_fault, slice_fault
 from symphony_charts.placement.fit.podspec import labels_match, untolerated_taint
 from symphony_charts.placement.fit.supply import Cluster
-from symphony_charts.placement.pools.pool import Amounts, Pool, Pools, Uncertainty
-
-# kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
-# `is_proven` lets an adversary place all other pods: if even the adversary cannot make every node too full for one more
-# p, then p always finds a node. `cannot_fit` looks for a set of demands that needs more than its nodes have.
-
-
-def is_proven(cluster: Cluster, demand: int) -> bool:
-    """Return True if no order and no scoring of the scheduler can leave a pod of `demand` pending.
-
-    A node is closed to p in dimension d once the other pods use at least free - need + 1 of it (rounded up to a
-    multiple of the greatest common divisor of all sizes). The total of the other pods limits how many nodes can be
-    closed; over several dimensions the numbers add up. If no other demand can use these nodes, the count is exact.
-    """
-    rooms = cluster.fits[demand]
-    total_nodes = cluster.nodes_in(rooms)
-    if not total_nodes:
-        return False
-    pods = {
-        number: other.count
-        for number, other in enumerate(cluster.demands)
-        if number != demand and other.count and cluster.may_use(number, rooms)
-    }
-    count = cluster.demands[demand].count
-    if not pods:
-        return sum(cluster.classes[node].count * room for node, room in rooms.items()) >= count
-    if count > 1:
-        pods[demand] = count - 1
-    if sum(pods.values()) < total_nodes:
-        return True  # a node that is closed holds one of them
-    closed = sum(n for other, n in pods.items() if other in cluster.anti_affine[demand])
-    for dimension, need in enumerate(cluster.needs[demand]):
-        if need and closed < total_nodes:
-            closed += _closable(cluster, rooms, dimension, need, pods)
-    return closed < total_nodes
-
-
-def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int, pods: dict[int, int]) -> int:
-    """Return the maximum number of nodes that `pods` can close in one dimension, cheapest first."""
-    sizes = {other: cluster.needs[other][dimension] for other in pods}
-    common = gcd(*sizes.values())
-    if not common:
-        return 0
-    total = sum(sizes[other] * number for other, number in pods.items())
-    closed = 0
-    prices = Counter[int]()
-    for node in rooms:
-        node_class = cluster.classes[node]
-        prices[-(-(node_class.free[dimension] - need + 1) // common) * common] += node_class.count
-    for price, count in sorted(prices.items()):
-        number = min(count, total // price)
-        closed += number
-        total -= number * price
-        if number < count:
-            break
-    return closed
-
-
-def cannot_fit(cluster: Cluster) -> bool:
-    """Return True if some set of demands certainly needs more than its nodes have; False proves nothing.
-
-    For the nodes of each demand, all demands that can use no other nodes are added up: in each dimension, and for the
-    pods of at least each size, of which a node holds a whole number.
-    """
-    if cluster.splits_zones:
-        return False
-    tried: set[frozenset[int]] = set()
-    asking = [i for i, demand in enumerate(cluster.demands) if demand.count]
-    for rooms in cluster.fits:
-        nodes = frozenset(rooms)
-        if nodes and nodes not in tried:
-            tried.add(nodes)
-            bound = [i for i in asking if cluster.fits[i] and cluster.fits[i].keys() <= nodes]
-            if _is_overfull(cluster, nodes, bound):
-                return True
-    everything = frozenset(node for rooms in cluster.fits for node in rooms)
-    return everything not in tried and _is_overfull(cluster, everything, [i for i in asking if cluster.fits[i]])
-
-
-def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    classes = [cluster.classes[node] for node in sorted(nodes)]
-    for dimension in range(len(cluster.dimensions)):
-        sizes = {i: cluster.needs[i][dimension] for i in demands if cluster.needs[i][dimension]}
-        if not sizes:
-            continue
-        common = gcd(*sizes.values())
-        asked = sum(size * cluster.demands[i].count for i, size in sizes.items())
-        if asked > sum(node.count * (node.free[dimension] // common * common) for node in classes):
-            return True
-        for least in sorted(set(sizes.values())):
-            pods = sum(cluster.demands[i].count for i, size in sizes.items() if size >= least)
-            if pods > sum(node.count * (node.free[dimension] // least) for node in classes):
-                return True
-    return _are_anti_affine_too_many(cluster, nodes, demands)
-
-
-def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    for demand in demands:
-        if demand not in cluster.anti_affine[demand]:
-            continue
-        clique = [demand]
-        for other in sorted(cluster.anti_affine[demand] & set(demands)):
-            if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
-                clique.append(other)
-        if sum(cluster.demands[i].count for i in set(clique)) > cluster.nodes_in(nodes):
-            return True
-    return False
-
+from symphony_charts.placement.pools.pool import Pool, Pools, Uncertainty
 
 Verdict = Literal["PROVEN", "PACKABLE", "UNKNOWN", "NO"]
 WORST: tuple[Verdict, ...] = ("NO", "UNKNOWN", "PACKABLE", "PROVEN")
@@ -259,16 +148,16 @@ def _open_labels(shape: Shape, pool: Pool) -> list[str]:
     return sorted(key for key in shape.node_keys if key and pool.leaves_open(key))
 
 
-def why_not(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
+def why_not(cluster: Cluster, demand: int) -> tuple[str, str]:
     """Return the smallest reason why no node can hold a pod of `demand`, with counts of pools, and a fix."""
-    why, fix = _smallest_reason(cluster, demand, catalog)
+    why, fix = _smallest_reason(cluster, demand)
     pools, shape = cluster.pools, cluster.demands[demand].shape
     kinds = Counter(kind for pool in pools for kind, _ in obstacles(shape, pool)[:1])
     counted = ", ".join(f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds[kind])
     return why + (f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""), fix
 
 
-def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[str, str]:
+def _smallest_reason(cluster: Cluster, demand: int) -> tuple[str, str]:
     shape = cluster.demands[demand].shape
     numbers = sorted({cluster.classes[node].pool for node in cluster.allowed[demand]})
     open_pools = [cluster.pools[number] for number in numbers]
@@ -278,10 +167,10 @@ def _smallest_reason(cluster: Cluster, demand: int, catalog: Catalog) -> tuple[s
     for fault in faults:
         if fault[0]:
             return fault
-    return _too_large(shape, open_pools, catalog) if open_pools else _kept_out(shape, cluster.pools)
+    return _too_large(shape, open_pools) if open_pools else _kept_out(shape, cluster.pools)
 
 
-def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, str]:
+def _too_large(shape: Shape, pools: list[Pool]) -> tuple[str, str]:
     """Return the reason for the nearest pool, by the largest excess of any resource, and a fix."""
 
     def excess(pool: Pool) -> tuple[float, float, str]:
@@ -298,43 +187,14 @@ def _too_large(shape: Shape, pools: list[Pool], catalog: Catalog) -> tuple[str, 
         return f"{best.name} may have no node at all", f"raise max_nodes of {best.name}"
     needs = " and ".join(amount_text(name, amount) for name, amount in parts)
     offers = " and ".join(amount_text(name, usable.get(name, 0)).split(" ")[0] for name, _ in parts)
-    larger = _larger_machine(shape, best, catalog)
-    ways = ([f"ask for {' and '.join(fixes)}"] if len(fixes) == len(parts) else []) + larger
-    return f"needs {needs}; {machine} offers {offers} after system pods", ", or ".join(ways) or "add a pool that has it"
+    fix = f"ask for {' and '.join(fixes)}" if len(fixes) == len(parts) else "add a pool that has it"
+    return f"needs {needs}; {machine} offers {offers} after system pods", fix
 
 
 def _floor_text(resource: str, amount: int) -> str:
     if resource == "cpu":
         return f"{cores_text(amount // 10 * 10)} CPU" if amount >= 100 else f"{amount}m CPU"
     return f"{amount // MIB}Mi memory" if resource == "memory" else amount_text(resource, amount)
-
-
-def _larger_machine(shape: Shape, pool: Pool, catalog: Catalog) -> list[str]:
-    """Return the smallest sufficient machine of the same series; its GPUs must match if they are built in."""
-    now = catalog.get(pool.machine_type)
-    if now is None or "custom" in now.name:
-        return []
-    series = now.name.rsplit("-", 1)[0]
-    larger = sorted(
-        (m for m in catalog.machines.values() if m.name.rsplit("-", 1)[0] == series and m.vcpu > now.vcpu),
-        key=lambda m: (m.vcpu, m.memory_mib),
-    )
-    offers = ((machine, _offer(machine, pool)) for machine in larger)
-    fitting = (each for each, has in offers if all(has.get(name, 0) >= amount for name, amount in shape.requests))
-    return [f"use {machine.name} (not in this cluster)" for machine in islice(fitting, 1)]
-
-
-def _offer(machine: Machine, like: Pool) -> Amounts:
-    """Return the resources of a node of `machine`, with the disk, pods and attached GPUs of the pool."""
-    node = NodeSpec(vcpu=machine.vcpu, memory_mib=machine.memory_mib, machine_type=machine.name, arch=machine.arch)
-    offer = allocatable(node)
-    system = system_profile(gpu=bool(machine.gpus or like.gpus), tpu=machine.chips > 0)
-    left = {name: amount - system.get(name, 0) for name, amount in offer.items()}
-    left["memory"] -= memory_margin(offer["memory"], "model")
-    left["ephemeral-storage"] = like.allocatable.get("ephemeral-storage", 0)
-    left["nvidia.com/gpu"] = machine.gpus or like.attached_gpus
-    left["google.com/tpu"] = machine.chips
-    return left
 
 
 def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:

@@ -1,14 +1,12 @@
 """Make the `Pool` of a GKE node pool's configuration: resources, labels and taints of a node.
 
-Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go. GPUs of
-n1 machines follow Google's table (count -> most vCPUs); all other GPUs are part of their machine types.
+Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go. Only n1
+machines have attached GPUs; all other GPUs are part of their machine types.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.allocatable import NodeSpec, allocatable, system_profile
@@ -32,7 +30,6 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     node = _node_spec(config, machine)
     offer = allocatable(node) | _devices(config, machine, gpus) | config.hugepages
     offer["memory"] = max(0, offer["memory"] - sum(config.hugepages.values()))
-    is_effective = config.accuracy == "model" and node.reserved_cpu is not None
     return Pool(
         name=config.name,
         source=config.source,
@@ -41,7 +38,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         memory_mib=machine.memory_mib,
         arch=machine.arch,
         allocatable=offer,
-        accuracy="effective" if is_effective else config.accuracy,
+        accuracy="model" if node.reserved_cpu is None else "effective",
         system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=config.calico, gcs_fuse=config.gcs_fuse),
         labels=_labels(config, machine, gpu_type, gpus, tpu),
         taints=_taints(config, machine, gpus),
@@ -57,7 +54,6 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         reservation=config.reservation,
         queued=config.queued,
         selector=(GKE_POOL_LABEL, config.name),
-        notes=(*config.notes, *_newer_reservation(node)),
         uncertainties=(*config.uncertainties, *_model_uncertainties(config)),
         local_ssds=machine.local_ssds
         or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds,
@@ -79,16 +75,6 @@ def _is_windows(config: NodePoolConfig) -> bool:
     return config.image.lower().startswith("windows")
 
 
-def _newer_reservation(node: NodeSpec) -> tuple[str, ...]:
-    """Return a note on the resources of 1.37 and later nodes once Google enables the new reservation."""
-    match = re.match(r"v?1\.(\d+)", node.version)
-    if match is None or int(match[1]) < 37 or node.reserved_memory_mib is not None:
-        return ()
-    newer, now = allocatable(replace(node, reservation="v2")), allocatable(node)
-    more = f"{newer['cpu'] - now['cpu']}m CPU and {(newer['memory'] - now['memory']) >> 20}Mi"
-    return (f"GKE {node.version} may leave {more} more a node than is counted on here",)
-
-
 def _node_spec(config: NodePoolConfig, machine: Machine) -> NodeSpec:
     # Built-in local disks serve as ephemeral storage, unless configured otherwise.
     free = max(0, machine.local_ssds - config.cache_ssds) if not config.raw_ssds else 0
@@ -99,7 +85,6 @@ def _node_spec(config: NodePoolConfig, machine: Machine) -> NodeSpec:
         machine_type=machine.name,
         arch=machine.arch,
         distribution="ubuntu" if config.image.lower().startswith("ubuntu") else "cos",
-        version=config.version,
         confidential=config.confidential,
         max_pods=config.max_pods,
         boot_disk_gib=config.disk_gib,
@@ -186,14 +171,6 @@ def _taints(config: NodePoolConfig, machine: Machine, gpus: int) -> tuple[Taint,
     return config.taints + tuple(taint for wanted, taint in own if wanted and taint.key not in keys)
 
 
-# GPUs that can be attached to n1 machines: count -> most vCPUs of the machine.
-_ATTACHED = {
-    "nvidia-tesla-k80": {1: 8, 2: 16, 4: 32, 8: 64},
-    "nvidia-tesla-p4": {1: 24, 2: 48, 4: 96},
-    "nvidia-tesla-p100": {1: 16, 2: 32, 4: 96},
-    "nvidia-tesla-v100": {1: 12, 2: 24, 4: 48, 8: 96},
-    "nvidia-tesla-t4": {1: 48, 2: 48, 4: 96},
-}
 # Devices per GPU, by the compute slices at the beginning of the partition's name.
 _PARTITIONS = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
 _QUARTERS = {"1g.20gb", "1g.35gb", "1g.45gb"}
@@ -208,31 +185,14 @@ def _parts_of(partition: str) -> int:
 
 
 def _device_faults(machine: Machine, gpu: str, count: int, partition: str) -> Iterator[tuple[str, str]]:
-    """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix.
-
-    GPUs missing in all tables are accepted: they may be newer than this package.
-    """
+    """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix."""
     if partition and _parts_of(partition) == 0:
         yield f'no GPU has partitions of "{partition}"', "sizes are such as 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb"
     elif partition and not any(kind in (gpu or machine.gpu) for kind in _PARTITIONED):
         yield f"{gpu or machine.gpu or 'a machine without GPUs'} has no partitions", "leave the partition size out"
-    if not count and not gpu:
-        return
-    attached = next((limits for name, limits in _ATTACHED.items() if gpu_matches(gpu, name)), None)
-    if machine.gpus:
-        if gpu and not gpu_matches(gpu, machine.gpu):
-            yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or leave the GPU out"
-        elif count and count != machine.gpus:
-            yield f"{machine.name} has {machine.gpus} GPUs, not {count}", "the machine type says how many there are"
-    elif attached is not None and machine.family != "n1":
-        yield f"{gpu} is attached to n1 machines alone, not to {machine.name}", "use an n1 machine, or another GPU"
-    elif attached is not None and count and count not in attached:
-        yield f"no machine has {count} of {gpu}", f"{', '.join(map(str, attached))} are possible"
-    elif attached is not None and count and machine.vcpu > attached[count]:
-        most = attached[count]
-        yield f"{machine.name} is too large for {count} of {gpu}: {most} vCPUs at most", "more GPUs, or fewer vCPUs"
-    elif attached is None and machine.family in _CPU_ONLY:
-        yield f"no GPU is attached to {machine.name}", "GPUs come with a2, a3, a4, g2 and g4, or are attached to n1"
-
-
-_CPU_ONLY = frozenset({"n1", "n2", "n2d", "n4", "n4a", "n4d", "e2", "e4", "t2d", "t2a", "c2", "c2d", "c3", "c3d", "c4"})
+    if not machine.gpus and (count or gpu) and machine.family != "n1":
+        yield f"no GPU can be attached to {machine.name}", "use an n1 machine, or one with built-in GPUs"
+    elif machine.gpus and gpu and not gpu_matches(gpu, machine.gpu):
+        yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or leave the GPU out"
+    elif machine.gpus and count and count != machine.gpus:
+        yield f"{machine.name} has {machine.gpus} GPUs, not {count}", "the machine type determines their number"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import GIB, MIB
-from symphony_charts.placement.pools.pool import Accuracy, Amounts, Provisioning, Taint, Uncertainty, Weight
+from symphony_charts.placement.pools.pool import Amounts, Provisioning, Taint, Uncertainty, Weight
 
 _NOTHING: tuple[object, ...] = (None, "", [], {})
 
@@ -61,7 +61,6 @@ def _unknown_key(item: Fields, key: str, weight: Weight) -> Uncertainty:
 
 _ENABLED = keys("enabled")
 _SSDS = keys("local_ssd_count data_cache_count")
-_LINUX_NAMES = "sysctls cgroup_mode transparent_hugepage_enabled transparent_hugepage_defrag node_kernel_module_loading"
 _HUGE_PAGES = keys("hugepage_size_2m hugepage_size_1g")
 _KUBELET = keys(
     "cpu_manager_policy cpu_cfs_quota cpu_cfs_quota_period insecure_kubelet_readonly_port_enabled pod_pids_limit"
@@ -100,7 +99,11 @@ NODE_CONFIG = keys(
     reservation_affinity=keys("consume_reservation_type values key"),
     secondary_boot_disks=keys("mode disk_image"),
     sandbox_config=keys("sandbox_type type"),
-    linux_node_config=keys(_LINUX_NAMES, hugepages_config=_HUGE_PAGES, hugepages=_HUGE_PAGES),
+    linux_node_config=keys(
+        "sysctls cgroup_mode transparent_hugepage_enabled transparent_hugepage_defrag node_kernel_module_loading",
+        hugepages_config=_HUGE_PAGES,
+        hugepages=_HUGE_PAGES,
+    ),
     kubelet_config=_KUBELET,
     # These have separate uncertainties.
     sole_tenant_config=keys("node_affinity node_affinities min_node_cpus max_node_cpus"),
@@ -129,65 +132,6 @@ POOL = keys(
     max_pods_constraint=keys("max_pods_per_node"),
     placement_policy=keys("type policy_name tpu_topology"),
     queued_provisioning=_ENABLED,
-)
-
-_CLASS_NODE_SYSTEM = keys(linux_node_config=keys(_LINUX_NAMES, hugepage_config=_HUGE_PAGES), kubelet_config=_KUBELET)
-_LOCATION = keys("zones location_policy")
-COMPUTE_CLASS = keys(
-    "apiVersion kind metadata status",
-    weight="PACKABLE",
-    spec=keys(
-        "active_migration autoscaling_policy when_unsatisfiable description node_pool_group",
-        weight="PACKABLE",
-        node_pool_auto_creation=keys("enabled", weight="PACKABLE"),
-        node_pool_config=keys(
-            "image_type node_labels node_version service_account resource_manager_tags workload_type ip_type"
-            " logging_config gvnic workload_metadata_config",
-            taints=_TAINT,
-            image_streaming=_ENABLED,
-            confidential_nodes=keys("enabled confidential_instance_type"),
-        ),
-        priority_defaults=keys(weight="PACKABLE", location=_LOCATION, node_system_config=_CLASS_NODE_SYSTEM),
-        priorities=keys(
-            "machine_family machine_type min_cores min_memory_gb spot max_pods_per_node nodepools node_labels"
-            " max_run_duration_seconds capacity_check_wait_time_seconds priority_score min_cpu_platform",
-            taints=_TAINT,
-            storage=keys(
-                "boot_disk_size local_ssd_count boot_disk_type boot_disk_kms_key",
-                secondary_boot_disks=keys("mode disk_image_name project"),
-            ),
-            gpu=keys("type count driver_version"),
-            tpu=keys("type count topology"),
-            reservations=keys("affinity", specific=keys("name project zones reservation_block")),
-            location=_LOCATION,
-            placement=keys("policy_name"),
-            flex_start=keys("enabled node_recycling"),
-            node_system_config=_CLASS_NODE_SYSTEM,
-        ),
-    ),
-)
-# All relevant facts about a live node are in its status; these keys of its spec change nothing.
-NODE = keys(
-    "apiVersion kind metadata status",
-    spec=keys("unschedulable podCIDR podCIDRs providerID externalID configSource", taints=_TAINT),
-)
-# Machine lists make no pools: an unknown key only gives a note.
-MACHINE_TYPE = keys(
-    "name guestCpus memoryMb architecture isSharedCpu kind id selfLink zone description creationTimestamp imageSpaceGb"
-    " maximumPersistentDisks deprecated scratchDisks maximumPersistentDisksSizeGb bundledLocalSsds",
-    accelerators=keys("guestAcceleratorType guestAcceleratorCount"),
-)
-_MACHINE_TYPES = keys(
-    "name",
-    resources=keys(
-        "cpus memory",
-        accelerator=keys("name fixedCount automaticCount validCounts", tpuConfig=keys("topology")),
-        localSSDConfig=keys("fixedCount automaticCount validCounts"),
-    ),
-)
-MACHINE_CONFIG = keys(
-    "apiVersion kind metadata status",
-    spec=keys("name", machineFamily=keys("name", machineTypes=_MACHINE_TYPES), machineTypes=_MACHINE_TYPES),
 )
 
 _GCS_FUSE = "gcs_fuse_csi_driver_config"
@@ -241,7 +185,6 @@ class NodePoolConfig:
     name: str
     source: str
     machine_type: str
-    version: str = ""
     image: str = ""
     disk_gib: int = 100
     ephemeral_ssds: int | None = None
@@ -276,8 +219,6 @@ class NodePoolConfig:
     reservation_nodes: Mapping[str, int] = field(default_factory=dict)
     reserved_cpu: int | None = None
     reserved_memory_mib: int | None = None
-    accuracy: Accuracy = "model"
-    notes: tuple[str, ...] = ()
 
 
 # Terraform's name -> GKE's API name, where that is not the camel-case form of the same word.

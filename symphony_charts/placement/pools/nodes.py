@@ -25,7 +25,7 @@ from symphony_charts.placement.fit.podspec import (
     read_tolerations,
     untolerated_taint,
 )
-from symphony_charts.placement.pools.node_config import NODE, read_taints, unknown_keys
+from symphony_charts.placement.pools.node_config import read_taints
 from symphony_charts.placement.pools.pool import (
     GKE_POOL_LABEL,
     Amounts,
@@ -67,7 +67,6 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
         key = next((label for label in _POOL_LABELS if label in node.labels), "")
         pool = key, node.labels.get(key, "nodes")
         pools[pool].append(node)
-        uncertainties[pool] += unknown_keys(item, NODE)
         for pod in load[node.name].nominated[:1]:
             text = f"node {node.name} keeps room for the pending pod {pod}, which may go elsewhere"
             uncertainties[pool].append(Uncertainty(text=text, weight="PROVEN", may_grow=True))

@@ -92,7 +92,6 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
         name=name,
         source=item.faults.source(item.path),
         machine_type=item.text("machine_type"),
-        version=item.text("version"),
         image=item.text("image"),
         disk_gib=item.number("disk_gib", minimum=10) or 100,
         ephemeral_ssds=item.number("local_ssds"),

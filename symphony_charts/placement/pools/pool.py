@@ -34,7 +34,7 @@ _MODELLED = {
 
 # Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices as counts.
 Amounts = dict[str, int]
-Accuracy = Literal["live", "stated", "effective", "model", "guess"]
+Accuracy = Literal["live", "stated", "effective", "model"]
 Provisioning = Literal["standard", "spot", "preemptible", "flex-start"]
 Weight = Literal["UNKNOWN", "PACKABLE", "PROVEN"]
 
@@ -150,7 +150,7 @@ class Pool:
     `allocatable` is per node, `system` are the requests of its system pods; `usable` is the rest for experiments.
     `source` is the place in the file (``cluster.tf.json:12, resource.google_container_node_pool.std8``). `min_nodes`
     and `max_nodes` count the whole pool over all `zones`. `accuracy` is the origin of `allocatable`: read from live
-    nodes, stated by the user, computed with GKE's own effective reservation, by the model, or guessed. `nodes` are the
+    nodes, stated by the user, or computed, with GKE's own effective reservation or by the model. `nodes` are the
     live nodes, if known, and part of `max_nodes`; `is_load_known` if their pods are known.
     """
 
@@ -224,21 +224,18 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pools:
-    """All node pools that were read, in the order of the file, with notes.
+    """All node pools that were read, in the order of the file.
 
-    `autoscaled` lists reasons why there may be more pools than the files show. `required_pools` are pools that a file
-    names without describing them, each with its place in the file. `workloads` are objects that run beside the
-    experiment, None if the user gave none. `pending` are the pods of a live cluster that wait for a node.
+    `autoscaled` lists reasons why there may be more pools than the files show. `workloads` are objects that run
+    beside the experiment, None if the user gave none. `pending` are the pods of a live cluster that wait for a node.
     """
 
     pools: tuple[Pool, ...] = ()
     autoscaled: tuple[str, ...] = ()
-    required_pools: tuple[tuple[str, str], ...] = ()
     workloads: tuple[Mapping[str, object], ...] | None = None
     pending: tuple[Mapping[str, object], ...] = ()
     source: str = ""
     catalog: Catalog = field(default_factory=default_catalog)
-    notes: tuple[str, ...] = ()
 
     def get(self, name: str) -> Pool | None:
         """Return the pool of that name (its own, or Cloudwise's label ``name``), or None."""

@@ -1,8 +1,8 @@
 """Read node pools from files of any format; the content determines the format.
 
-Cloudwise and other Terraform configuration in JSON, `terraform show -json` of a plan or a state, a raw state, `gcloud
-container node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with pods and
-DaemonSets, if given), ComputeClass, MachineConfig, and our own pools.yaml.
+Cloudwise and other Terraform configuration in JSON, `terraform show -json` of a plan or a state, `gcloud container
+node-pools list|describe` and `clusters describe` (JSON or YAML), `kubectl get nodes -o json` (with pods and DaemonSets,
+if given), machine types of gcloud, and our own pools.yaml.
 """
 
 from __future__ import annotations
@@ -10,27 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
-from symphony_charts.errors import Problem, SpecError
+from symphony_charts.errors import SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.yaml_read import line_of, load
 from symphony_charts.placement.catalog import Catalog, Machine, default_catalog
-from symphony_charts.placement.pools.gcloud import (
-    read_cluster,
-    read_compute_class,
-    read_machine_configs,
-    read_machine_types,
-    read_node_pool,
-)
-from symphony_charts.placement.pools.node_config import MACHINE_CONFIG, MACHINE_TYPE, unknown_keys
+from symphony_charts.placement.pools.gcloud import read_cluster, read_machine_types, read_node_pool
 from symphony_charts.placement.pools.nodes import pending_pods, read_nodes, with_system_amounts, with_system_objects
 from symphony_charts.placement.pools.plain import read_plain
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
-from symphony_charts.placement.pools.terraform import read_show, read_state
+from symphony_charts.placement.pools.terraform import read_show
 from symphony_charts.placement.pools.terraform_config import read_config
 from symphony_charts.system.user_folders import state_dir
 
@@ -44,8 +36,8 @@ def read_pools(
 ) -> Pools:
     """Return the pools in the `text` of one file; `name` is its path.
 
-    `variables` are the user's values of Terraform variables. Pools that another file must describe become
-    `required_pools`. Raises SpecError with all faults at once, each with its line.
+    `variables` are the user's values of Terraform variables. Raises SpecError with all faults at once, each with its
+    line.
     """
     if name.endswith((".tf", ".hcl")):
         raise _removed("Terraform's language HCL", name)
@@ -74,18 +66,6 @@ def _documents(text: str) -> list[str]:
             documents[-1].append(line)
     filled = [lines for lines in documents if any(line.strip() and not line.lstrip().startswith("#") for line in lines)]
     return ["\n".join(lines) + "\n" for lines in filled] or [text]
-
-
-def resolve_references(pools: Pools) -> Pools:
-    """Return `pools` after all files are merged. Raises SpecError if a referenced pool is not described."""
-    missing = [(name, place) for name, place in pools.required_pools if pools.get(name) is None]
-    if missing:
-        hint = "give the file that describes it, too: --pools CLASS.yaml --pools CLUSTER"
-        raise SpecError(
-            Problem(what=f'the existing node pool "{name}" is described nowhere', path=place, next=hint)
-            for name, place in missing
-        )
-    return pools
 
 
 def pools_of_data(
@@ -124,8 +104,9 @@ def _reader_of(data: object, name: str) -> _Reader:
             return _read_node_pools
         raise SpecError.one("these are no node pools of GKE", at=name, next=ELSEWHERE)
     if isinstance(data, dict):
-        if "deployment_groups" in data:
-            raise _removed("a blueprint of the Cluster Toolkit", name)
+        for keys, kind in _REMOVED:
+            if all(key in data for key in keys):
+                raise _removed(kind, name)
         for keys, reader in _READERS:
             if all(key in data for key in keys):
                 return reader
@@ -151,12 +132,10 @@ def merge(several: Iterable[Pools]) -> Pools:
             pools[pool.name] = _join(pools[pool.name], pool) if pool.name in pools else pool
         merged = Pools(
             autoscaled=merged.autoscaled + each.autoscaled,
-            required_pools=merged.required_pools + each.required_pools,
             workloads=merged.workloads if each.workloads is None else each.workloads,
             pending=merged.pending + each.pending,
             source=" + ".join(filter(None, (merged.source, each.source))),
             catalog=merged.catalog if each.catalog.origin == "shipped" else each.catalog,
-            notes=merged.notes + each.notes,
         )
     return replace(merged, pools=tuple(pools.values()))
 
@@ -183,11 +162,7 @@ def _parse(text: str, name: str) -> object:
         try:
             return msgspec.json.decode(text)
         except msgspec.DecodeError as error:
-            json_error = str(error)
-        try:
-            return load(text)
-        except ValueError:
-            raise SpecError.one(f"no valid JSON: {json_error}", at=name) from None
+            raise SpecError.one(f"no valid JSON: {error}", at=name) from error
     try:
         return load(text)
     except SpecError as error:
@@ -210,41 +185,20 @@ def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[
 
 def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
     items = _listed(data if isinstance(data, list) else [data], faults)
-    notes = tuple(unknown.text for item in items for unknown in unknown_keys(item, MACHINE_TYPE))
-    return Pools(catalog=catalog.extended(read_machine_types(items, catalog), faults.file or "gcloud"), notes=notes)
+    return Pools(catalog=catalog.extended(read_machine_types(items, catalog), faults.file or "gcloud"))
 
 
 def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    """Read nodes (with pods and DaemonSets), compute classes and machine configurations, in any mixture."""
+    """Read nodes, with the pods and DaemonSets beside them."""
     items = _items(data, "", faults)
     kinds = {item.text("kind") for item in items}
-    configs = [item for item in items if item.text("kind") == "MachineConfig"]
-    if configs:
-        catalog = catalog.extended(read_machine_configs(configs, catalog), faults.file or "MachineConfig")
-    notes = tuple(unknown.text for item in configs for unknown in unknown_keys(item, MACHINE_CONFIG))
-    pools: list[Pool] = []
-    required_pools: list[tuple[str, str]] = []
-    for item in items:
-        if item.text("kind") == "ComputeClass":
-            read = read_compute_class(item, catalog)
-            pools += read.pools
-            required_pools += read.required_pools
-        elif item.text("apiVersion").startswith("karpenter.") and item.text("kind") == "NodePool":
-            what = "Karpenter chooses the machines of a NodePool itself, so what a node offers is open"
-            item.fault(what, "spec", ELSEWHERE)
-    if "Node" in kinds:
-        live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
-        pools += read_nodes(live, faults, catalog)
-    if not kinds & {"Node", "NodePool", "ComputeClass", "MachineConfig"}:
-        found = ", ".join(sorted(kinds)) or "nothing"
-        faults.add(f"no Node, ComputeClass or MachineConfig among {found}", "", ELSEWHERE)
-    return Pools(
-        pools=tuple(pools),
-        required_pools=tuple(required_pools),
-        pending=tuple(pod.data for pod in pending_pods(items)),
-        catalog=catalog,
-        notes=notes,
-    )
+    if "NodePool" in kinds:
+        faults.add("Karpenter chooses the machines of a NodePool itself, so nobody knows its nodes", "", ELSEWHERE)
+    elif "Node" not in kinds:
+        faults.add(f"no Node among {', '.join(sorted(kinds)) or 'nothing'}", "", ELSEWHERE)
+    live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
+    pools = read_nodes(live, faults, catalog)
+    return Pools(pools=tuple(pools), pending=tuple(pod.data for pod in pending_pods(items)))
 
 
 _Reader = Callable[[object, Faults, Catalog, Mapping[str, object]], Pools]
@@ -252,7 +206,6 @@ _Reader = Callable[[object, Faults, Catalog, Mapping[str, object]], Pools]
 _READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
     (("planned_values",), _reader(read_show)),
     (("values", "format_version"), _reader(read_show)),
-    (("resources", "terraform_version"), _reader(read_state)),
     (("resource",), _read_terraform),
     (("nodePools",), _reader(read_cluster)),
     (("guestCpus",), _read_machine_types),
@@ -260,6 +213,12 @@ _READERS: tuple[tuple[tuple[str, ...], _Reader], ...] = (
     (("pools",), _reader(read_plain)),
     (("config", "name"), _read_node_pools),
     (("module",), _read_terraform),
+)
+
+
+_REMOVED: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("deployment_groups",), "a blueprint of the Cluster Toolkit"),
+    (("resources", "terraform_version"), "a raw Terraform state"),
 )
 
 
@@ -290,8 +249,11 @@ def user_catalog_path() -> Path:
     return state_dir() / "machines.json"
 
 
-@lru_cache(maxsize=4)
-def _read_catalog(path: Path, _changed: int) -> Catalog:
+def user_catalog() -> Catalog:
+    """Return the shipped catalogue, extended by the user's own machine types if there are any."""
+    path = user_catalog_path()
+    if not path.is_file():
+        return default_catalog()
     try:
         machines = msgspec.json.decode(path.read_bytes(), type=tuple[Machine, ...])
     except msgspec.MsgspecError as error:
@@ -300,21 +262,11 @@ def _read_catalog(path: Path, _changed: int) -> Catalog:
     return default_catalog().extended(machines, str(path))
 
 
-def user_catalog() -> Catalog:
-    """Return the shipped catalogue, extended by the user's own machine types if there are any."""
-    path = user_catalog_path()
-    return _read_catalog(path, path.stat().st_mtime_ns) if path.is_file() else default_catalog()
-
-
 def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None = None) -> Pools:
     """Return the pools of one file in any of the formats of `symphony_charts.placement.pools`; ``~`` expands.
 
     `variables` are Terraform's. Raises SpecError for a missing file, and for faults, each with its line.
     """
-    return resolve_references(_read(path, variables))
-
-
-def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
     file = Path(path).expanduser()
     try:
         text = file.read_text(encoding="utf-8-sig")
@@ -327,8 +279,8 @@ def _read(path: str | Path, variables: Mapping[str, object] | None) -> Pools:
 
 def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:
     """Return the pools of several files as one cluster: machine lists first, live nodes join the pool of their name."""
-    read = [_read(path, variables) for path in paths]
-    return resolve_references(read[0] if len(read) == 1 else merge(read))
+    read = [read_pools_file(path, variables=variables) for path in paths]
+    return read[0] if len(read) == 1 else merge(read)
 
 
 def apply_system_option(pools: Pools, said: str | None) -> Pools:

@@ -6,10 +6,11 @@ of those files pass one attribute map per pool, and the settings of its cluster.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
@@ -27,6 +28,7 @@ from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools, Uncerta
 
 NODE_POOL = "google_container_node_pool"
 CLUSTER = "google_container_cluster"
+RESERVATION = "google_compute_reservation"
 
 
 def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int]) -> ClusterSettings:
@@ -89,7 +91,6 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
     settings = replace(
         settings,
-        version=_known(pool, "version"),
         labels=labels,
         zones=zones,
         min_nodes=low,
@@ -157,57 +158,52 @@ def _counts(pool: Fields, zones: int) -> tuple[int, int]:
 def read_show(file: Fields, catalog: Catalog) -> Pools:
     """Return the pools of `terraform show -json` of a plan or a state."""
     top = file.block("planned_values" if "planned_values" in file.data else "values").block("root_module")
-    resources = [(resource.text("type"), resource.block("values"), resource) for resource in _resources(top)]
-    for kind, _, resource in resources:
-        if kind == NODE_POOL:
+    resources = list(_resources(top))
+    for resource in resources:
+        if resource.text("type") == NODE_POOL:
             _refuse_unknown(file, resource)
-    return _pools_of(file, [(kind, values) for kind, values, _ in resources], catalog)
+    named = [(resource.text("type"), resource.text("name"), resource.block("values")) for resource in resources]
+    return pools_of_resources(named, catalog, file.faults)
 
 
-def _pools_of(file: Fields, resources: list[tuple[str, Fields]], catalog: Catalog) -> Pools:
-    """Return the pools of all resources (type, attributes), each with its cluster's settings."""
+def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Catalog, faults: Faults) -> Pools:
+    """Return the pools of all resources (type, name of the resource, attributes), with their clusters' settings.
+
+    None is a fault.
+    """
     sizes = {
-        values.text("name"): count
-        for kind, values in resources
-        if kind == "google_compute_reservation"
-        and (count := values.block("specific_reservation").number("count")) is not None
+        str(values.data.get("name")): count
+        for kind, _, values in resources
+        if kind == RESERVATION and (count := values.block("specific_reservation").number("count")) is not None
     }
-    clusters = [values for kind, values in resources if kind == CLUSTER]
-    settings = {cluster.text("name"): read_cluster_settings(cluster, sizes) for cluster in clusters}
-    fallback = next(iter(settings.values())) if len(settings) == 1 else ClusterSettings(reservations=sizes)
+    clusters = [
+        (name, values, read_cluster_settings(values, sizes)) for kind, name, values in resources if kind == CLUSTER
+    ]
+    # A configuration names a cluster by its resource, a state by its name.
+    settings = {f"{CLUSTER}.{name}": found for name, _, found in clusters}
+    settings |= {str(values.data.get("name")): found for _, values, found in clusters}
+    only = clusters[0][2] if len(clusters) == 1 else ClusterSettings(reservations=sizes)
     pools = [
-        read_pool(values, catalog, settings.get(values.text("cluster").rsplit("/", 1)[-1], fallback))
-        for kind, values in resources
+        read_pool(values, catalog, settings.get(_cluster_of(values), only))
+        for kind, _, values in resources
         if kind == NODE_POOL
     ]
-    for cluster in clusters:
-        pools += pools_of_cluster(cluster, catalog, settings[cluster.text("name")])
-    # A cluster's state repeats its separate pools: the first of a name counts.
-    unique = {pool.name: pool for pool in reversed(pools) if pool is not None}
-    found = tuple(unique[name] for name in dict.fromkeys(pool.name for pool in pools if pool is not None))
-    if not found and not file.faults.problems:
-        what = "it holds no node pools of GKE; those of EKS and AKS are not documented well enough"
-        file.fault(what, "", ELSEWHERE)
-    return Pools(pools=found, autoscaled=tuple(reason for cluster in clusters for reason in autoscaled(cluster)))
+    # A cluster's state repeats its separate pools.
+    known = {pool.name for pool in pools if pool is not None}
+    for _, values, found in clusters:
+        inner = pools_of_cluster(values, catalog, found)
+        pools += (pool for pool in inner if pool is not None and pool.name not in known)
+    growing = tuple(reason for _, values, _ in clusters for reason in autoscaled(values))
+    if not any(pools) and not faults.problems:
+        what = f"no node pools of GKE in this file{''.join(f': {reason}' for reason in growing[:1])}"
+        faults.add(what, "", f"give the output of `terraform show -json PLAN` if modules make them; else {ELSEWHERE}")
+    return Pools(pools=tuple(pool for pool in pools if pool is not None), autoscaled=growing)
 
 
-def read_state(file: Fields, catalog: Catalog) -> Pools:
-    """Return the pools of a raw state file, version 4."""
-    if file.number("version") != 4:
-        what = f"state version {file.data.get('version')} is not supported"
-        file.fault(what, "version", "terraform 0.12 and later write 4")
-        return Pools()
-    kinds = (NODE_POOL, CLUSTER, "google_compute_reservation")
-    return _pools_of(
-        file,
-        [
-            (resource.text("type"), instance.block("attributes"))
-            for resource in file.blocks("resources")
-            if resource.text("mode") in ("", "managed") and resource.text("type") in kinds
-            for instance in resource.blocks("instances")
-        ],
-        catalog,
-    )
+def _cluster_of(pool: Fields) -> str:
+    text = str(pool.data.get("cluster", ""))
+    reference = re.search(rf"{CLUSTER}\.[\w-]+", text)
+    return reference[0] if reference else text.rsplit("/", 1)[-1]
 
 
 def _resources(module: Fields) -> Iterator[Fields]:

@@ -15,53 +15,39 @@ import msgspec
 
 from symphony_charts.formats.field_reader import Faults, Fields, as_text
 from symphony_charts.placement.catalog import Catalog
-from symphony_charts.placement.pools.node_config import ClusterSettings
-from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
-from symphony_charts.placement.pools.terraform import (
-    CLUSTER,
-    NODE_POOL,
-    autoscaled,
-    pools_of_cluster,
-    read_cluster_settings,
-    read_pool,
-)
+from symphony_charts.placement.pools.pool import Pools
+from symphony_charts.placement.pools.terraform import CLUSTER, NODE_POOL, RESERVATION, pools_of_resources
 
 
 def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, variables: Mapping[str, object]) -> Pools:
-    """Return the pools of a configuration; `variables` override the defaults of its variables.
-
-    A configuration without any pool is a fault with a hint about the pools' location.
-    """
+    """Return the pools of a configuration; `variables` override the defaults of its variables."""
     scope = _scope(data, variables)
     zone = _provider_zone(data, scope)
-    clusters = _clusters(data, scope, faults)
-    pools: list[Pool | None] = []
-    for path, body in _resources(data, NODE_POOL):
-        for index, attributes in instances(body, scope):
-            if zone and not attributes.get("node_locations") and not isinstance(attributes.get("location"), str):
-                attributes["location"] = zone
-            if not attributes.get("name") and not attributes.get("name_prefix"):
-                attributes["name"] = path.rsplit(".", 1)[-1]  # the provider generates a name
-            fields = Fields.of(attributes, path + index, faults)
-            if not _can_expand(fields):
-                continue
-            pools.append(read_pool(fields, catalog, _cluster_of(body, clusters)))
-    growing: list[str] = []
-    for path, body in _resources(data, CLUSTER):
-        for index, attributes in instances(body, scope):
-            if attributes.get("remove_default_node_pool") in (True, "true"):
-                attributes.pop("node_config", None)
-            fields = Fields.of(attributes, path + index, faults)
-            pools += pools_of_cluster(fields, catalog, clusters[path.rsplit(".", 1)[-1]])
-            growing += autoscaled(fields)
+    resources = []
+    for kind in (RESERVATION, CLUSTER, NODE_POOL):
+        for path, body in _resources(data, kind):
+            name = path.rsplit(".", 1)[-1]
+            for index, attributes in instances(body, scope):
+                # What a reservation leaves open only makes its pools less certain.
+                fields = Fields.of(attributes, path + index, Faults() if kind == RESERVATION else faults)
+                if kind == NODE_POOL:
+                    if not _can_expand(fields):
+                        continue
+                    _complete(fields.data, name, zone)
+                resources.append((kind, name, fields))
     for path, body in _blocks(data, "module"):
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
             faults.add(f"the node pools of module {source} are not read", path, _PLAN)
-    found = [pool for pool in pools if pool is not None]
-    if not found and not faults.problems:
-        _say_why_nothing(data, growing, faults)
-    return Pools(pools=tuple(found), autoscaled=tuple(growing))
+    return pools_of_resources(resources, catalog, faults)
+
+
+def _complete(attributes: dict[str, object], name: str, zone: str) -> None:
+    """Set the provider's zone, and a name for a pool whose name the provider generates."""
+    if zone and not attributes.get("node_locations") and not isinstance(attributes.get("location"), str):
+        attributes["location"] = zone
+    if not attributes.get("name") and not attributes.get("name_prefix"):
+        attributes["name"] = name
 
 
 def _can_expand(fields: Fields) -> bool:
@@ -80,50 +66,6 @@ def _has_dynamic(data: object) -> bool:
     if isinstance(data, dict):
         return "dynamic" in data or any(map(_has_dynamic, data.values()))
     return isinstance(data, list) and any(map(_has_dynamic, data))
-
-
-def _clusters(data: dict[str, object], scope: Scope, faults: Faults) -> dict[str, ClusterSettings]:
-    """Return the settings of each cluster by the resource's name."""
-    sizes: dict[str, int] = {}
-    for _, body in _resources(data, "google_compute_reservation"):
-        for _, attributes in instances(body, scope):
-            fields = Fields.of(attributes, "", Faults())
-            count = fields.block("specific_reservation").number("count")
-            if count is not None:
-                sizes[fields.text("name")] = count
-    clusters = {}
-    for path, body in _resources(data, CLUSTER):
-        for index, attributes in instances(body, scope):
-            fields = Fields.of(attributes, path + index, faults)
-            clusters[path.rsplit(".", 1)[-1]] = read_cluster_settings(fields, sizes)
-    return clusters or ({"": ClusterSettings(reservations=sizes)} if sizes else {})
-
-
-def _cluster_of(body: Mapping[str, object], clusters: Mapping[str, ClusterSettings]) -> ClusterSettings:
-    match = re.search(rf"{CLUSTER}\.([\w-]+)", str(body.get("cluster", "")))
-    only = next(iter(clusters.values())) if len(clusters) == 1 else ClusterSettings()
-    return clusters.get(match[1], only) if match else only
-
-
-def _say_why_nothing(data: dict[str, object], growing: list[str], faults: Faults) -> None:
-    """Note the fault of a configuration without pools, with their location as far as it is known."""
-    others = [kind for kind in _FOREIGN if any(True for _ in _resources(data, kind))]
-    if others:
-        faults.add(f"{others[0]}: what its nodes offer is not documented well enough to be computed", "", ELSEWHERE)
-    elif growing:
-        faults.add(f"no node pools to plan on: it is {growing[0]}", "", ELSEWHERE)
-    elif sources := [str(body.get("source", "")) for _, body in _blocks(data, "module")]:
-        faults.add(f"no node pools in this file; modules may make some ({', '.join(sources[:3])})", "", _PLAN)
-    else:
-        faults.add("this file describes no node pools", "", f"give the file that has them, or {_PLAN}")
-
-
-_FOREIGN = (
-    "aws_eks_node_group",
-    "azurerm_kubernetes_cluster_node_pool",
-    "azurerm_kubernetes_cluster",
-    "aws_eks_cluster",
-)
 
 
 def _maps(value: object) -> Iterator[dict[str, object]]:

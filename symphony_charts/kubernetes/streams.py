@@ -1,34 +1,24 @@
-"""Run commands in containers, copy files, and forward ports."""
+"""Run a command in a container and forward a port of a pod, over WebSockets."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
-import os
 import selectors
-import shlex
 import shutil
 import socket
 import sys
-import tarfile
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from websocket import ABNF, WebSocketException
 
-from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Usage
-from symphony_charts.errors import Conflict, NotFound, SymphError, ToolFailed
-from symphony_charts.formats.quantity import quantity
-from symphony_charts.kinds.base import is_pod_ready
-from symphony_charts.kubernetes.client import KubeApi, Object
-from symphony_charts.kubernetes.experiments import KubeExperiments
-from symphony_charts.system.files import copy_over, refuse_left, refused, unpack
+from symphony_charts.errors import ToolFailed
+from symphony_charts.kubernetes.client import KubeApi
 
 # Source: k8s.io/streaming pkg/wsstream and remotecommand: the first byte of a message is its channel. Protocol v5 adds
 # a message that closes one channel; without it a program never sees the end of its input.
@@ -267,191 +257,3 @@ def _warn_and_end(caller: socket.socket, problem: str) -> None:
     with suppress(OSError):
         caller.shutdown(socket.SHUT_RDWR)
     caller.close()
-
-
-if sys.platform != "win32":
-    import termios
-    import tty
-
-
-def run_here(
-    api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool
-) -> int:
-    """Run a command with the stdin, stdout and stderr of this program; return its exit status."""
-    out, err = sys.stdout.buffer, sys.stderr.buffer
-    reader = (lambda size: os.read(0, size)) if stdin else None
-    with _raw_terminal() if tty else contextlib.nullcontext():
-        return _run(
-            api,
-            namespace,
-            instance,
-            command,
-            stdin=reader,
-            stdout=lambda data: (out.write(data), out.flush()),
-            stderr=lambda data: (err.write(data), err.flush()),
-            tty=tty,
-        )
-
-
-def run_captured(
-    api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str]
-) -> tuple[int, bytes, bytes]:
-    """Run a command without input; return its exit status, stdout and stderr."""
-    out, err = io.BytesIO(), io.BytesIO()
-    code = _run(api, namespace, instance, command, stdout=out.write, stderr=err.write)
-    return code, out.getvalue(), err.getvalue()
-
-
-def _run(api: KubeApi, namespace: str, instance: InstanceStatus, command: Sequence[str], **options: Any) -> int:
-    _require_running(instance)
-    container = instance.container or instance.process
-    return run_in_pod(api, namespace, instance.pod, container, command, **options)
-
-
-def _require_running(instance: InstanceStatus) -> None:
-    if instance.phase != "running":
-        what = f'"{instance.path}" does not run: {instance.state}'
-        raise Conflict(what, next=f"symph logs {instance.path} shows what it wrote")
-
-
-def copy_out(api: KubeApi, namespace: str, instance: InstanceStatus, path: str, to: Path) -> None:
-    """Copy a file or folder out of a container, completely or not at all.
-
-    A link at `path` itself is followed (mounted Secrets, a trainer's `latest`); links inside a folder stay links.
-    Raises NotFound, and Conflict unless the pod runs.
-    """
-    _require_running(instance)
-    folder, _, base = path.rstrip("/").rpartition("/")
-    target = to / (base or "root") if to.is_dir() else to
-    target.parent.mkdir(parents=True, exist_ok=True)
-    stderr = io.BytesIO()
-    parent, name = shlex.quote(folder or ("/" if path.startswith("/") else ".")), shlex.quote(f"./{base}")
-    script = f"cd {parent} && if [ -d {name} ]; then cd {name} && exec tar cf - .; else exec tar chf - {name}; fi"
-    beside = tempfile.TemporaryDirectory(prefix=".symph-", dir=target.parent)
-    with beside, tempfile.TemporaryFile(dir=beside.name) as archive:
-        code = _run(api, namespace, instance, ["sh", "-c", script], stdout=archive.write, stderr=stderr.write)
-        if code:
-            raise copy_failure(f"{instance.path}:{path}", stderr.getvalue())
-        archive.seek(0)
-        left = _put(archive, Path(beside.name) / "x", base, target)
-    refuse_left(f"{instance.path}:{path}", left)
-
-
-def _put(archive: IO[bytes], beside: Path, base: str, target: Path) -> list[str]:
-    with tarfile.open(fileobj=archive, mode="r:") as tar:
-        first = tar.next()
-    archive.seek(0)
-    try:
-        left = unpack(archive, beside)
-        unpacked = beside if first is not None and first.isdir() else beside / base
-        if target.is_dir():
-            return left + copy_over(unpacked, target)
-        if unpacked.exists():
-            unpacked.replace(target)
-        return left
-    except OSError as error:
-        raise refused(target, error) from error
-
-
-def copy_in(api: KubeApi, namespace: str, instance: InstanceStatus, source: Path, to: str) -> None:
-    """Copy a local file or folder to `to` in a container, or into `to` if that is a folder."""
-    if not source.exists():
-        raise NotFound(f"there is no {source}")
-    folder, _, base = to.rstrip("/").rpartition("/")
-    parent, name = shlex.quote(folder or ("/" if to.startswith("/") else ".")), shlex.quote(base or ".")
-    # The archive holds one entry, `x`: moved into the target if that is a folder, else renamed.
-    script = (
-        f"mkdir -p {parent} && cd {parent} && d=.symph-$$ && mkdir $d && tar xmf - -C $d && "
-        f"if [ -d {name} ]; then mv $d/x {name}/{shlex.quote(source.name)}; else mv $d/x {name}; fi; "
-        "r=$?; rm -rf $d; exit $r"
-    )
-    stderr = io.BytesIO()
-    with tempfile.TemporaryFile() as archive:
-        with tarfile.open(fileobj=archive, mode="w", format=tarfile.PAX_FORMAT) as tar:
-            tar.add(source, arcname="x")
-        archive.seek(0)
-        command = ["sh", "-c", script]
-        code = _run(api, namespace, instance, command, stdin=archive.read, stdout=stderr.write, stderr=stderr.write)
-    if code:
-        raise copy_failure(f"{instance.path}:{to}", stderr.getvalue())
-
-
-@contextlib.contextmanager
-def visit(experiments: KubeExperiments, name: str, service: str) -> Iterator[str]:
-    """Yield ``host:port`` of a service: its load balancer, else a local port forwarded to a ready pod."""
-    services = experiments.services(name)
-    matching = [item for item in services if item["metadata"]["labels"].get("symph.dev/service") == service]
-    if not matching:
-        names = ", ".join(sorted(item["metadata"]["labels"]["symph.dev/service"] for item in services)) or "none"
-        raise NotFound(f'experiment "{name}" has no service "{service}"', next=f"its services: {names}")
-    start = f"{matching[0]['metadata']['name']}:"
-    outside = next(each.outside for each in experiments.describe(name).services if each.address.startswith(start))
-    if outside:
-        yield outside
-        return
-    pod, container, port = _behind(experiments.api, matching[0])
-    meta, host = pod["metadata"], pod["status"]["podIP"]
-    with forward(experiments.api, meta["namespace"], meta["name"], container, host, port) as address:
-        yield address
-
-
-def usage_of(api: KubeApi, status: ExperimentStatus) -> Mapping[str, Usage]:
-    """Return the usage of each instance from the metrics server; empty without one."""
-    if not api.has_group("metrics.k8s.io"):
-        return {}
-    path = f"/apis/metrics.k8s.io/v1beta1/namespaces/{status.namespace}/pods"
-    measured = {
-        (pod["metadata"]["name"], container["name"]): container["usage"]
-        for pod in api.listed(path)
-        for container in pod["containers"]
-    }
-    return {
-        instance.path: Usage(cpu=float(quantity(used["cpu"])), memory=int(quantity(used["memory"])))
-        for instance in status.instances
-        if (used := measured.get((instance.pod, instance.container or instance.process)))
-    }
-
-
-def _behind(api: KubeApi, service: Object) -> tuple[Object, str, int]:
-    spec, namespace = service["spec"], service["metadata"]["namespace"]
-    selector = ",".join(f"{key}={value}" for key, value in (spec.get("selector") or {}).items())
-    pods = api.listed(api.collection("v1", "Pod", namespace), selector)
-    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
-    running.sort(key=lambda pod: (not is_pod_ready(pod), "deletionTimestamp" in pod["metadata"]))
-    if not running:
-        title = service["metadata"]["name"]
-        raise Conflict(f"no pod of the service {title} runs", namespace, "symph ps shows what holds it up")
-    pod, port = running[0]["spec"], spec["ports"][0]
-    target = str(port.get("targetPort", port["port"]))
-    ports = [
-        (container["name"], entry["containerPort"])
-        for container in (*pod["containers"], *(pod.get("initContainers") or []))
-        for entry in container.get("ports") or []
-        if target in (entry.get("name"), str(entry["containerPort"]))
-    ]
-    usual = pod["containers"][0]["name"], target if target.isdigit() else port["port"]
-    container, number = ports[0] if ports else usual
-    return running[0], container, int(number)
-
-
-def copy_failure(what: str, stderr: bytes) -> SymphError:
-    """Return the error of a failed copy of `what`, from the messages of `sh` and `tar` in the container."""
-    lines = stderr.decode("utf-8", "replace").strip().splitlines()
-    # GNU tar's last line only reports that there were earlier errors.
-    absent = next((line for line in lines if "o such file" in line or "can't cd" in line), None)
-    if absent is not None:
-        return NotFound(f"{what} is not there: {absent}")
-    last = lines[-1] if lines else "the copy failed"
-    is_lacking = any(word in last for word in ("not found", "executable file"))
-    return ToolFailed(f"{what}: {last}", next="the image needs `sh` and `tar`" if is_lacking else "")
-
-
-@contextlib.contextmanager
-def _raw_terminal() -> Iterator[None]:
-    """Switch off echo and line editing of this terminal; the one in the container does both."""
-    before = termios.tcgetattr(0)
-    tty.setraw(0)
-    try:
-        yield
-    finally:
-        termios.tcsetattr(0, termios.TCSADRAIN, before)
