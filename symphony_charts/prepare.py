@@ -30,7 +30,7 @@ from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.pool import Pools, pools_of_spec
 from symphony_charts.secrets.files import guard_of
-from symphony_charts.settings.project import settings_of_spec
+from symphony_charts.settings.project import Settings, settings_of_spec
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
@@ -86,7 +86,8 @@ class Prepared:
     """An experiment with complete placement, and its chart.
 
     `built` is the chart without the overrides, and `schema` the schema of its values. `own` is the release with the
-    overrides and the experiment's name. `losses` name the parts of the spec that the chart ignores.
+    overrides and the experiment's name. `losses` name the parts of the spec that the chart ignores. `settings` are
+    those of the spec file's project; None without a file.
     """
 
     experiment: Experiment
@@ -95,6 +96,7 @@ class Prepared:
     own: Rendering
     schema: ValuesSchema
     losses: tuple[Problem, ...] = ()
+    settings: Settings | None = None
 
     @property
     def values(self) -> Values:
@@ -164,12 +166,14 @@ def prepare(
     refuse, before anything is written, and PlacementError if a group cannot be scheduled, unless `force` is set.
     """
     named = spec.experiment.placement.pools
-    given = pools or ([] if named else settings_of_spec(spec.path).pools)
+    settings = settings_of_spec(spec.path)
+    given = pools or ([] if named else settings.pools)
     known = pools_of_spec(spec.path, named, given, variables=variables, system=system)
     try:
-        return prepare_experiment(
+        prepared = prepare_experiment(
             spec.experiment, spec.pins, overrides=overrides, pools=known, force=force, version=spec.lock.version
         )
+        return replace(prepared, settings=settings)
     except SpecError as error:
         raise SpecError(_located(problem, spec, overrides or {}) for problem in error.problems) from error
 
@@ -293,7 +297,8 @@ def judge(
     findings = [replace(finding, path=spec.spec_path(finding.path)) for finding in found]
     for loss in prepared.losses:
         findings.append(Finding(rule="unread", severity="warning", path=loss.path, what=loss.what, next=loss.next))
-    guard = guard_of([spec], settings_of_spec(spec.path).allowed_leaks)
+    settings = prepared.settings or settings_of_spec(spec.path)
+    guard = guard_of([spec], settings.allowed_leaks)
     leaks = guard.find({path: content for path, content in chart.files.items() if path.startswith(_OF_SPEC)})
     # The origin file repeats content of other files.
     for leak in {leak.fingerprint: leak for leak in leaks}.values():

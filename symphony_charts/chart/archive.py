@@ -9,7 +9,6 @@ import tarfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
 
 from symphony_charts.errors import SpecError
@@ -45,14 +44,19 @@ def tar_of(name: str, files: Mapping[str, bytes]) -> bytes:
     return b"".join(parts)
 
 
-def content_digest(name: str, files: Mapping[str, bytes]) -> str:
-    """Return a ``sha256:`` digest that is equal for charts that differ only in their version.
+def checksums(files: Mapping[str, bytes]) -> bytes:
+    """Return the hashes of `files` by path, in the format of `sha256sum --check`."""
+    hashes = (f"{hashlib.sha256(content).hexdigest()}  {path}\n" for path, content in sorted(files.items()))
+    return "".join(hashes).encode()
 
-    It hashes the uncompressed tar with ``version: 0.0.0`` in Chart.yaml.
+
+def content_digest(files: Mapping[str, bytes]) -> str:
+    """Return a ``sha256:`` digest of the checksums, which is equal for charts that differ only in their version.
+
+    It reads ``version: 0.0.0`` in Chart.yaml.
     """
-    lines = files["Chart.yaml"].split(b"\n")
-    unversioned = b"\n".join(b"version: 0.0.0" if line.startswith(b"version: ") else line for line in lines)
-    return f"sha256:{hashlib.sha256(tar_of(name, {**files, 'Chart.yaml': unversioned})).hexdigest()}"
+    unversioned = re.sub(rb"(?m)^version: .*$", b"version: 0.0.0", files["Chart.yaml"])
+    return f"sha256:{hashlib.sha256(checksums({**files, 'Chart.yaml': unversioned})).hexdigest()}"
 
 
 def _place(path: str) -> tuple[int, str]:
@@ -61,7 +65,6 @@ def _place(path: str) -> tuple[int, str]:
     return (len(_FIRST) if path.startswith("templates/") else len(_FIRST) + 1), path
 
 
-@lru_cache(maxsize=256)
 def _header(path: str, size: int) -> bytes:
     info = tarfile.TarInfo(path)
     info.size = size

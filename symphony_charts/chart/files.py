@@ -87,8 +87,8 @@ class Chart:
 
     @cached_property
     def digest(self) -> str:
-        """The ``sha256:`` digest of the archive's tar without the version; see `content_digest`."""
-        return content_digest(self.name, self.packed)
+        """The ``sha256:`` digest of the packed files without the version; see `content_digest`."""
+        return content_digest(self.packed)
 
     @cached_property
     def archive(self) -> bytes:

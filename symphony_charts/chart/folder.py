@@ -142,7 +142,7 @@ def plan_write(files: Mapping[str, bytes], present: Mapping[str, bytes], where: 
     if drifted:
         raise _conflict(drifted, files, present, where)
     writes = {path: content for path, content in files.items() if present.get(path) != content}
-    new_record = "".join(f"{_hash(content)}  {path}\n" for path, content in sorted(files.items())).encode()
+    new_record = archive.checksums(files)
     if present.get(RECORD) != new_record:
         writes[RECORD] = new_record
     return WritePlan(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from symphony_charts import prepare as preparing
 from symphony_charts.chart import archive
-from symphony_charts.cli import git_repository, options, output, reports, specs
+from symphony_charts.cli import differences, git_repository, options, output, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.output in ("json", "yaml"):
         output.print_record(args, "Comparison", _record(comparison))
     elif args.output == "markdown":
-        output.line(reports.markdown_of(comparison, has_all=args.all))
+        output.line(differences.markdown_of(comparison, has_all=args.all))
     else:
         _print_text(args, comparison)
     return int(args.exit_code and differs)
@@ -153,13 +153,13 @@ def _print_text(args: argparse.Namespace, comparison: diff.Comparison) -> None:
     color = output.use_color(sys.stdout, getattr(args, "color", None))
     output.line(f"{comparison.before} -> {comparison.after}")
     for line in comparison.lines:
-        if reports.is_dull(line) and not args.all:
+        if differences.is_dull(line) and not args.all:
             continue
         why = f": {line.why}" if line.why else ""
         output.line(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
-        for path, old, new in reports.shown_fields(line):
-            output.line(f"  {path:<16}  {reports.change_text(old, new)}")
+        for path, old, new in differences.shown_fields(line):
+            output.line(f"  {path:<16}  {differences.change_text(old, new)}")
     output.line(f"under Argo CD: {comparison.summary}")
-    output.line(reports.amounts_text(comparison))
+    output.line(differences.amounts_text(comparison))
     for note in comparison.notes:
         output.warn(note)

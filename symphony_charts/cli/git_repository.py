@@ -289,7 +289,7 @@ def _print_markdown(
         before = open_store(argparse.Namespace(), settings, reads_only=True)
         after = open_store(argparse.Namespace(branch=branch), settings, reads_only=True)
         # Comparing takes 40 ms to import; only reviews need it.
-        from symphony_charts.cli.reports import difference_text
+        from symphony_charts.cli.differences import difference_text
 
         output.line(f"\n{difference_text(before, after, changes)}")
     output.line(f"\ncommit `{receipt.commit}`")

@@ -219,7 +219,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
             what = f"there is no {pointer.chart}"
             yield _error(path, "pointer-chart", "chart", what, "roll back, or publish it again")
         else:
-            digest = digests.setdefault(pointer.chart, published_digest(pointer.chart, _chart_of(pointer, tree.files)))
+            digest = digests.setdefault(pointer.chart, published_digest(_chart_of(pointer, tree.files)))
             if digest != pointer.digest:
                 yield _error(path, "pointer-digest", "digest", *_why_other(pointer, tree.files))
             yield from _values(path, pointer, tree.files)
@@ -259,7 +259,7 @@ def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
     if any(content.startswith(_LFS) for content in own.values()):
         return f"{pointer.chart} holds pointers of Git LFS in place of its files", attributes
     unix = {path: content.replace(b"\r\n", b"\n") for path, content in own.items()}
-    if published_digest(pointer.chart, unix) == pointer.digest:
+    if published_digest(unix) == pointer.digest:
         return f"{pointer.chart} has other line ends than were published: git translated them here", attributes
     return f"{pointer.chart} holds other content than was published", "restore it from Git"
 

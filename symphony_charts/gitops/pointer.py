@@ -140,10 +140,10 @@ def render_pointer(pointer: Pointer) -> bytes:
     return (_HEADER + dump(data)).encode()
 
 
-def published_digest(chart: str, files: Mapping[str, bytes]) -> str:
-    """Return the digest of the published chart in the folder `chart` with `files`; empty if it no longer is a chart."""
+def published_digest(files: Mapping[str, bytes]) -> str:
+    """Return the digest of the published chart with `files`; empty if it no longer is a chart."""
     own = {path: content for path, content in files.items() if not path.startswith("ci/")}
-    return content_digest(chart.split("/")[2], own) if "Chart.yaml" in own else ""
+    return content_digest(own) if "Chart.yaml" in own else ""
 
 
 # A pointer keeps both: `values` are the running values, `settings` the part that came from settings when it was

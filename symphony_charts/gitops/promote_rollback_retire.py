@@ -203,7 +203,7 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
 
 def _check_chart(files: Mapping[str, bytes], after: Pointer) -> None:
     """Raise Conflict if the chart has changed in Git since it was published."""
-    if published_digest(after.chart, files) != after.digest:
+    if published_digest(files) != after.digest:
         raise Conflict(
             f"{after.chart} holds other content than was published",
             f"the digest of {after.version} in {after.env} would be {after.digest}",

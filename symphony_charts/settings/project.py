@@ -201,16 +201,15 @@ def find_settings(folder: Path) -> Settings:
     Each key of the project's file replaces the user's key; of `defaults`, each option does. Raises SpecError as
     `settings_files` does.
     """
-    layers = settings_files(folder)
     together = Settings()
-    for layer in reversed(layers):
+    for layer in reversed(settings_files(folder)):
         given = {
             key: getattr(layer, key) for key in Keys.__struct_fields__ if getattr(layer, key) != getattr(_NONE, key)
         }
         given["defaults"] = msgspec.structs.replace(together.defaults, **layer.defaults.given)
         together = msgspec.structs.replace(together, **given)
-    project = project_file(folder)
-    return msgspec.structs.replace(together, path=project)
+        together = msgspec.structs.replace(together, path=layer.path if layer.path != user_file() else None)
+    return together
 
 
 def settings_of_spec(spec: Path) -> Settings:
