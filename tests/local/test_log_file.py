@@ -67,7 +67,6 @@ def test_it_reads_the_same_from_both_ends_and_from_any_moment(
         assert dated([line for block in reversed(blocks) for line in block]) == expected
         whole = [line for line in expected if line[2].endswith("\n")]
         assert log.end_of_lines() == (whole[-1][0] if whole else 0)
-        assert log.has_line_end(0) == bool(whole)
         for moment in {0.0, 1.0, *(second for _, second, _ in expected if second >= 0)}:
             since = [line for line in expected if line[1] < 0 or line[1] >= moment]
             assert dated(list(log.lines(log.start_since(moment)))) == since
