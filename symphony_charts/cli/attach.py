@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("only processes of this machine have a terminal to attach to", next=step)
     live_run = runs.find_run(args.experiment_name, live=True)
     shutdown.require_here(live_run)
-    slots = runs.find_slots(live_run, args.process) if args.process else []
+    slots = runs.find_slots(live_run.plan(), args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")
     terminal = os.ttyname(sys.stdin.fileno())

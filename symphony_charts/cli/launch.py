@@ -43,7 +43,7 @@ def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
     """Restart changed processes until interrupted; the run continues. A change after its end starts `spec` again."""
     watched = [parse_watched(text) for text in args.watch]
     for name in dict.fromkeys(name for one in watched for name in one.processes):
-        find_slots(run, name)
+        find_slots(run.plan(), name)
     try:
         with FileWatch(watched, spec, args.ignore) as files:
             output.note(f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on")

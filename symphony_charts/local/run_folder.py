@@ -169,7 +169,7 @@ class Change:
 
 def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
     """Raise Conflict if `run` came from another folder, or if the caller wants a new run."""
-    name, place = run.experiment, run.spec_folder
+    name, place = run.experiment, run.places[0]
     ends = f"symph down {name} ends it, --force replaces it"
     if place and not is_same_folder(place, folder):
         what = f'experiment "{name}" runs already, from another folder: {place}'

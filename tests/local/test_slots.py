@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from symphony_charts.errors import NotFound
-from symphony_charts.local.run_state import write_record
-from symphony_charts.local.runs import Run, find_slots
+from symphony_charts.local.plan.records import LocalPlan
+from symphony_charts.local.runs import find_slots
 from tests.local.records import plan_of, planned
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """Return a run with two replicas of `agent`, a process `agent-1`, and a group of two replicas."""
+def plan() -> LocalPlan:
+    """Return a plan with two replicas of `agent`, a process `agent-1`, and a group of two replicas."""
     rows = [
         ("agent-0", "", "agent.0", "agent", 0),
         ("agent-1", "", "agent.1", "agent", 1),
@@ -24,11 +22,7 @@ def run(tmp_path: Path) -> Run:
         ("agent", "other", "other", "agent", 0),
     ]
     keys = ("name", "group", "pod", "process", "index")
-    folder = tmp_path / "exp" / "1"
-    folder.mkdir(parents=True)
-    plan = plan_of(*(planned(**dict(zip(keys, row, strict=True))) for row in rows))  # type: ignore[arg-type]  # by name
-    write_record(folder / "plan.json", plan)
-    return Run(folder)
+    return plan_of(*(planned(**dict(zip(keys, row, strict=True))) for row in rows))  # type: ignore[arg-type]  # by name
 
 
 @pytest.mark.parametrize(
@@ -48,12 +42,12 @@ def run(tmp_path: Path) -> Run:
         ("other/agent", [5]),
     ],
 )
-def test_a_name_means_a_process_first_and_then_a_replica(run: Run, name: str, slots: list[int]) -> None:
-    assert find_slots(run, name) == slots
+def test_a_name_means_a_process_first_and_then_a_replica(plan: LocalPlan, name: str, slots: list[int]) -> None:
+    assert find_slots(plan, name) == slots
 
 
 @pytest.mark.parametrize("name", ["", "age", "agent-", "agent-10", "agent/2", "team/", "team/agent", "nobody/lead"])
-def test_a_name_that_means_nobody_lists_who_there_is(run: Run, name: str) -> None:
+def test_a_name_that_means_nobody_lists_who_there_is(plan: LocalPlan, name: str) -> None:
     with pytest.raises(NotFound, match=f'no process "{name}"') as caught:
-        find_slots(run, name)
+        find_slots(plan, name)
     assert caught.value.next.startswith("its processes: agent-0, agent-1, agent-1, team/lead-0")
