@@ -163,30 +163,24 @@ def run_location(folder: Path) -> RunLocation:
         return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
-    namespaces = {(machine.pid_namespace, machine.init_start) for machine in (now, then)}
-    is_same_namespace = is_same_boot and len(namespaces) == 1
+    is_same_namespace = is_same_boot and (now.pid_namespace, now.init_start) == (then.pid_namespace, then.init_start)
     if is_same_namespace and place == str(folder):
         return RunLocation(verdict="here")
     if held:
-        words = f"runs on {then.host}"
-        if is_same_boot:
-            words = f"runs in another container of this machine ({then.host})"
-        if is_same_namespace:
-            words = f"runs here, from the folder {place}"
-        return RunLocation(verdict="elsewhere", words=words)
-    if held is False and is_same_boot:
-        what = "a copy of a run" if is_same_namespace else "its container is gone"
-        return RunLocation(verdict="lost", words=what)
+        where = "here, from the folder " + place if is_same_namespace else f"on {then.host}"
+        container = ", in another container" if is_same_boot and not is_same_namespace else ""
+        return RunLocation(verdict="elsewhere", words=f"runs {where}{container}")
     is_same_machine = bool(now.machine_id) and (now.host, now.machine_id) == (then.host, then.machine_id)
-    if held is False and is_same_machine:
-        return RunLocation(verdict="lost", words="this machine has been started again since", is_other_boot=True)
-    has_local_files = False
-    with contextlib.suppress(OSError):
-        has_local_files = file_system_of(folder).is_local
-    if held is False and has_local_files:
-        words = f"it ran on {then.host}, which does not have these files any more"
-        return RunLocation(verdict="lost", words=words, is_other_boot=True)
+    if held is False and (is_same_boot or is_same_machine or _is_local(folder)):
+        return RunLocation(verdict="lost", words=f"it ran on {then.host} and is gone", is_other_boot=not is_same_boot)
     return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+
+
+def _is_local(folder: Path) -> bool:
+    """Return True if no other machine sees the files of `folder`."""
+    with contextlib.suppress(OSError):
+        return file_system_of(folder).is_local
+    return False
 
 
 def _read(path: Path, kind: type[_T]) -> _T | None:

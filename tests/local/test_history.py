@@ -62,7 +62,7 @@ def test_a_run_that_is_being_started_is_not_removed_but_a_stale_folder_is(privat
     assert removable([run], keep=0) == []
     os.utime(run.folder, (1, 1))
     assert removable([run], keep=0) == [run]
-    assert past_run(run).phase == "broken"
+    assert past_run(run)["phase"] == "broken"
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(private_places: Path) -> None:
@@ -98,4 +98,4 @@ def test_a_replayed_run_says_the_same(tmp_path: Path) -> None:
     assert second is not None
     assert up.wait(second) == 0
     assert log_of(second, "a") == log_of(first, "a") == "7000 $x' input\n"
-    assert past_run(second).can_replay
+    assert past_run(second)["replay"]
