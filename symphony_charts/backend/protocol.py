@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from symphony_charts.backend.status import (
     overall,
 )
 from symphony_charts.errors import CheckFailed, NotFound, ToolFailed, UsageError
+from symphony_charts.system.files import replace_file
 from symphony_charts.system.user_folders import state_dir
 
 
@@ -139,12 +139,10 @@ def chosen_at(place: str) -> str | None:
 
 def set_current(place: str, name: str | None) -> None:
     """Choose an experiment for a place; None clears the choice."""
-    chosen = {**_read(), place: name}
+    chosen = {key: value for key, value in {**_read(), place: name}.items() if value}
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps({key: value for key, value in chosen.items() if value}), encoding="utf-8")
-    beside.rename(path)
+    replace_file(path, json.dumps(chosen).encode())
 
 
 def current_of(watcher: Watcher) -> str:

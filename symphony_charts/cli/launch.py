@@ -167,8 +167,7 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines
     if planned.on_exit == "stop-all" and (text := failure_difference(spec.experiment)):
         output.note(f"note: {text}")
     again = f" after {process.restarts} restarts" if process.restarts else ""
-    cause = failed.limit or process.unhealthy or ("command not found" if failed.status == 127 else "")
-    why = f": {cause}" if cause else ""
+    why = f": {process.cause}" if process.cause else ""
     what = f'process "{failed.name}" failed ({describe_status(failed.status)}){again}{why}'
     step, words = f"symph logs {failed.name} {run.experiment} --tail 50", planned.argv[0].split()
     if failed.status == 127 and len(words) > 1:

@@ -355,4 +355,5 @@ def tail_of(log: Path, count: int) -> list[str]:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return []
-    return [line.rstrip() for line in text.split("\n") if line.strip()][-count:]
+    # Of a progress bar only its last state.
+    return [line.rstrip().rpartition("\r")[2] for line in text.split("\n") if line.strip()][-count:]

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.system.file_locks import is_liveness_lock_held
-from symphony_charts.system.files import file_system_of
+from symphony_charts.system.files import file_system_of, flush_folder, replace_file
 from symphony_charts.system.processes import Machine, ProcessRecord, identify, this_machine
 
 NO_STATUS = b"?  \n"
@@ -29,40 +29,11 @@ NO_STATUS = b"?  \n"
 
 
 def write_json(path: Path, data: object, *, is_safe: bool = False) -> None:
-    """Write a temporary file, then rename it: a reader sees the old or the new text, never a part of one.
-
-    With `is_safe` this also holds after a power loss, which costs a write to the disk. Raises ToolFailed if the file
-    system refuses; the old text then remains.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    """Write a file of a run with `replace_file`. Raises ToolFailed if the file system refuses."""
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                # Not json.dump, which writes in small pieces and is many times slower.
-                file.write(json.dumps(data))
-                file.flush()
-                if is_safe:
-                    os.fsync(descriptor)
-            beside.rename(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
-        if is_safe:
-            flush_folder(path.parent)
+        replace_file(path, json.dumps(data).encode(), is_safe=is_safe)
     except OSError as error:
         raise ToolFailed(f"cannot write {path.name} of a run: {error.strerror}", str(path)) from error
-
-
-def flush_folder(folder: Path) -> None:
-    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_json(path: Path) -> dict[str, Any]:

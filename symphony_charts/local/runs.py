@@ -255,15 +255,8 @@ def describe_process(process: ProcessState, state: RunState) -> str:
     took = f" after {age(process.ended - started)}" if started and process.ended else ""
     if phase in ("failed", "backoff"):
         again = ", restarting" if phase == "backoff" else ""
-        cause = (
-            process.limit
-            or process.unhealthy
-            or ("past its deadline" if process.is_overdue else "")
-            # The status of shells for a missing program.
-            or ("command not found" if process.status == 127 else "")
-        )
         status = "with unknown exit status" if process.status is None else process.status
-        return f"failed {status}{f' ({cause})' if cause else ''}{took}{again}"
+        return f"failed {status}{f' ({process.cause})' if process.cause else ''}{took}{again}"
     if phase == "stopped" and started and state.cause:
         return f"stopped{took} ({state.cause})"
     if (phase in ("waiting", "starting") and state.phase not in LIVE) or (phase == "stopped" and not started):
@@ -282,10 +275,9 @@ def find_slots(plan: LocalPlan, name: str) -> list[int]:
 
 def experiment_names() -> set[str]:
     """Return the experiments that run or have run here."""
-    try:
-        return {entry.name for entry in os.scandir(home()) if entry.is_dir() and entry.name[0] != "."}
-    except OSError:
-        return set()
+    with contextlib.suppress(ToolFailed):
+        return set(_folders(home()))
+    return set()
 
 
 def process_names() -> set[str]:

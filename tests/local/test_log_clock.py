@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.local.logs import Clock, LogFile
 from symphony_charts.local.supervisor.logs import LogClock
+from symphony_charts.system.inotify import Inotify
 
 
 def _logs(folder: Path, count: int) -> list[Path]:
@@ -36,14 +38,12 @@ def sizes(log: Path) -> list[int]:
 def test_the_logs_that_grew_are_noted_and_no_others(tmp_path: Path) -> None:
     logs = _logs(tmp_path, 5)
     clock = LogClock(logs)
-    _append(logs[1], b"one\n")
     _append(logs[3], b"three\n")
     _append(logs[3], b"and more\n")
-    assert {log.parent.name for log in clock._grown()} == {"1", "3"}
-    _append(logs[1], b"two\n")
-    _append(logs[3], b".")
     clock.note()
-    assert [sizes(log) for log in logs] == [[], [8], [], [16], []]
+    _append(logs[1], b"two\n")
+    clock.note()
+    assert [sizes(log) for log in logs] == [[], [4], [], [15], []]
 
 
 def test_what_was_written_before_the_clock_is_noted(tmp_path: Path) -> None:
@@ -53,17 +53,22 @@ def test_what_was_written_before_the_clock_is_noted(tmp_path: Path) -> None:
     assert sizes(logs[1]) == [6]
 
 
-def test_a_log_that_the_kernel_does_not_watch_is_noted_with_the_others(tmp_path: Path) -> None:
-    logs = _logs(tmp_path, 3)
+def test_a_log_that_the_kernel_does_not_watch_is_noted_with_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs, add = _logs(tmp_path, 2), Inotify.add
+
+    def limited(self: Inotify, path: Path, mask: int) -> int:
+        if path == logs[1]:
+            raise OSError(errno.ENOSPC, "inotify limit")
+        return add(self, path, mask)
+
+    monkeypatch.setattr(Inotify, "add", limited)
     clock = LogClock(logs)
-    watch = next(number for number, log in clock._logs.items() if log == logs[2])
-    clock._inotify.remove(watch)
+    for log in logs:
+        _append(log, b"seen\n")
     clock.note()
-    clock._unwatched.append(clock._logs.pop(watch))
-    _append(logs[2], b"unseen\n")
-    _append(logs[0], b"seen\n")
-    clock.note()
-    assert sizes(logs[2]) == [7]
+    assert [sizes(log) for log in logs] == [[5], [5]]
 
 
 def test_after_too_many_events_every_log_is_looked_at(tmp_path: Path) -> None:

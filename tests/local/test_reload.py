@@ -11,37 +11,20 @@ from symphony_charts.local.reload import IGNORED, Watched, concerned, is_ignored
 ROOT = PurePath("/w/lib")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        ".git/index",
-        "__pycache__/a.cpython-311.pyc",
-        "a.pyc",
-        ".mypy_cache/x",
-        "x/.venv/bin/y",
-        ".a.py.swp",
-        "a.py~",
-        "4913",
-    ],
-)
-def test_what_editors_and_tools_leave_behind_is_ignored(name: str) -> None:
-    assert is_ignored(ROOT / name, [ROOT], IGNORED)
+LEFT = (".git/index", "__pycache__/a.cpython-311.pyc", "a.pyc", ".mypy_cache/x", "x/.venv/bin/y", ".a.py.swp", "a.py~")
+ORDINARY = ("a.py", "x/y.yaml", "git", ".env", "tmp/a", "swp")
 
 
-@pytest.mark.parametrize("name", ["a.py", "x/y.yaml", "git", ".env", "tmp/a", "swp"])
-def test_ordinary_files_are_not_ignored(name: str) -> None:
-    assert not is_ignored(ROOT / name, [ROOT], IGNORED)
-
-
-def test_folders_above_what_is_watched_are_not_asked() -> None:
-    root = PurePath("/home/.venv/lib")
-    assert not is_ignored(root / "a.py", [root], IGNORED)
+@pytest.mark.parametrize("name", [*LEFT, "4913", *ORDINARY])
+def test_what_editors_and_tools_leave_behind_is_ignored_and_nothing_else(name: str) -> None:
+    assert is_ignored(ROOT / name, [ROOT], IGNORED) is (name not in ORDINARY)
 
 
 def test_a_pattern_fits_a_name_or_the_path_below_the_folder() -> None:
     assert is_ignored(ROOT / "out/a.ckpt", [ROOT], ["*.ckpt"])
     assert is_ignored(ROOT / "out/a.txt", [ROOT], ["out/*"])
     assert not is_ignored(ROOT / "a.txt", [ROOT], ["lib"])
+    assert not is_ignored(PurePath("/home/.venv/lib/a.py"), [PurePath("/home/.venv/lib")], IGNORED)
 
 
 def test_a_change_concerns_the_processes_of_its_folder_and_of_its_file() -> None:
