@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from symphony_charts.backend.status import (
     FINAL,
@@ -21,6 +20,7 @@ from symphony_charts.backend.status import (
     overall,
 )
 from symphony_charts.errors import CheckFailed, NotFound, ToolFailed, UsageError
+from symphony_charts.system.files import replace_file
 from symphony_charts.system.user_folders import state_dir
 
 
@@ -111,26 +111,24 @@ def match_processes(pairs: Iterable[tuple[str | None, str]], name: str) -> tuple
     return list(dict.fromkeys([*loose, *(pair for pair in ordered if process in pair[1])])), False
 
 
-def find_instances(status: ExperimentStatus, name: str) -> list[InstanceStatus]:
-    """Return the instances that match `name` exactly: ``process``, ``process/K``, ``process-K``, or after ``group/``.
+# An instance, or a process of a local plan.
+_Named = TypeVar("_Named", bound=Any)
 
-    A process matches with all its replicas. Empty if nothing matches exactly.
+
+def find_instances(every: Iterable[_Named], name: str) -> list[_Named]:
+    """Return those that `name` names exactly: ``process`` with all its replicas, ``process-K`` or ``process/K``.
+
+    Each may follow ``group/``, and a process the name of its pod. An exact process name comes first: ``agent-1`` is
+    then not replica 1 of ``agent``, which is ``agent/1``.
     """
-    every = status.instances
-    # The exact name of a process comes first: "agent-1" is the process of that name, not replica 1 of "agent".
-    replicas = [instance for instance in every if name in (instance.process, f"{instance.group}/{instance.process}")]
-    if replicas:
-        return replicas
-    exact = [instance for instance in every if name in (instance.name, instance.path)]
-    process, _, index = name.rpartition("/")
-    if exact or not (index.isascii() and index.isdigit()):
-        return exact
-    matching = [each for each in every if process in (each.process, f"{each.group}/{each.process}")]
-    numbered = [instance for instance in matching if instance.index == int(index)]
-    if matching and not numbered:
-        indexes = ", ".join(str(instance.index) for instance in matching)
-        raise NotFound(f'process "{process}" has no replica {index}', next=f"it has {indexes}")
-    return numbered
+    every = list(every)
+    exact = [one for one in every if name in (one.process, f"{one.group}/{one.process}")]
+    return exact or [
+        one
+        for one in every
+        if name in (one.name, f"{one.group}/{one.name}", f"{one.pod}/{one.process}")
+        or name in (f"{one.process}/{one.index}", f"{one.group}/{one.process}/{one.index}")
+    ]
 
 
 def chosen_at(place: str) -> str | None:
@@ -141,12 +139,10 @@ def chosen_at(place: str) -> str | None:
 
 def set_current(place: str, name: str | None) -> None:
     """Choose an experiment for a place; None clears the choice."""
-    chosen = {**_read(), place: name}
+    chosen = {key: value for key, value in {**_read(), place: name}.items() if value}
     path = _path()
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(json.dumps({key: value for key, value in chosen.items() if value}), encoding="utf-8")
-    beside.rename(path)
+    replace_file(path, json.dumps(chosen).encode())
 
 
 def current_of(watcher: Watcher) -> str:
@@ -227,7 +223,7 @@ def wait_until(
 
 def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
     every = [instance for instance in status.instances if not instance.is_step]
-    chosen = find_instances(status, process) if process else every
+    chosen = find_instances(status.instances, process) if process else every
     if process and not chosen:
         raise NotFound(f'experiment "{status.name}" has no process "{process}"')
     ready = bool(chosen) and all(instance.ready or instance.phase == "succeeded" for instance in chosen)
@@ -243,7 +239,7 @@ def _holds(phase: Phase, ready: bool, condition: str) -> bool:
 
 
 def _reasons(status: ExperimentStatus, process: str) -> str:
-    chosen = find_instances(status, process) if process else status.instances
+    chosen = find_instances(status.instances, process) if process else status.instances
     together: dict[str, list[str]] = {}
     for instance in chosen:
         if instance.phase in ("failed", "pending", "queued"):

@@ -12,7 +12,7 @@ from symphony_charts.errors import UsageError
 from symphony_charts.local import runs, tmux_client
 from symphony_charts.local.supervisor import shutdown
 
-LATE = (tiles,)  # 90 ms, which a terminal does not need
+LATE = (tiles,)  # a terminal does not need it
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("only processes of this machine have a terminal to attach to", next=step)
     live_run = runs.find_run(args.experiment_name, live=True)
     shutdown.require_here(live_run)
-    slots = runs.find_slots(live_run, args.process) if args.process else []
+    slots = runs.find_slots(live_run.plan(), args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError("attach needs a terminal", next=f"symph logs -f {live_run.experiment}")
     terminal = os.ttyname(sys.stdin.fileno())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -21,31 +21,12 @@ from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
 
 from symphony_charts.backend.protocol import Watcher
-from symphony_charts.cli.cockpit_rows import (
-    Looker,
-    Picture,
-    Row,
-    Wish,
-    cut,
-    head_of,
-    layout,
-    rows_of,
-    titles_of,
-    why_text,
-)
+from symphony_charts.cli.cockpit_rows import Looker, Picture, Wish, columns_of, head_of, items_of, why_text
+from symphony_charts.cli.experiments import phase_color
+from symphony_charts.cli.output import format_table
 from symphony_charts.formats.printable import printable_line
 
-_COLORS = {
-    "running": "green",
-    "succeeded": "green",
-    "failed": "red",
-    "lost": "red",
-    "damaged": "red",
-    "queued": "yellow",
-    "pending": "yellow",
-    "stopping": "yellow",
-    "stopped": "bright_black",
-}
+_COLORS = {"good": "green", "busy": "yellow", "bad": "red", "dim": "bright_black"}
 _TITLE, _FOUND = Style(bold=True, color="bright_black"), Style(reverse=True)
 
 
@@ -61,30 +42,31 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
             super().__init__()
 
     def __init__(self) -> None:
-        super().__init__()
-        self._rows: Sequence[Row] = ()
-        self._widths: tuple[int, ...] = ()
+        super().__init__(id="table")
+        self._items: Sequence[Mapping[str, Any]] = ()
+        self._lines: Sequence[str] = ()
         self.chosen = ""
 
-    def show(self, rows: Sequence[Row]) -> None:
-        """Show these rows; keep the selection if its instance is among them."""
-        self._rows, self._widths = rows, layout(rows, self.size.width - 1)
-        self.virtual_size = Size(self.size.width, len(rows) + 1)
-        if rows and self.chosen not in [row.path for row in rows]:
+    def show(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Show these items; keep the selection if its instance is among them."""
+        self._items = items
+        self._lines = format_table(items, columns_of(items), room=self.size.width - 1).split("\n")
+        self.virtual_size = Size(self.size.width, len(self._lines))
+        if items and self.chosen not in [item["name"] for item in items]:
             self._choose(0)
         self.refresh()
 
     def on_resize(self) -> None:
-        self.show(self._rows)
+        self.show(self._items)
 
     def move(self, by: int) -> None:
-        paths = [row.path for row in self._rows]
+        paths = [item["name"] for item in self._items]
         if paths:
             place = paths.index(self.chosen) if self.chosen in paths else 0
             self._choose(min(max(place + by, 0), len(paths) - 1))
 
     def _choose(self, place: int) -> None:
-        self.chosen = self._rows[place].path
+        self.chosen = self._items[place]["name"]
         top, height = int(self.scroll_offset.y), max(self.size.height - 1, 1)
         if not top <= place < top + height:
             self.scroll_to(y=place if place < top else place - height + 1, animate=False, force=True)
@@ -93,26 +75,19 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         """Return line `y` of the screen: the titles, then the rows from the scroll offset on."""
-        width = self.size.width
-        place = y - 1 + int(self.scroll_offset.y)
-        if y == 0:
-            return Strip([Segment(self._text(titles_of(self._rows)), _TITLE)]).adjust_cell_length(width)
-        if place >= len(self._rows):
+        width, place = self.size.width, y + int(self.scroll_offset.y) if y else 0
+        if place >= len(self._lines):
             return Strip.blank(width)
-        row = self._rows[place]
-        is_chosen = row.path == self.chosen
-        style = Style(color=_COLORS.get(row.phase), reverse=is_chosen, bold=is_chosen)
-        return Strip([Segment(self._text(row.cells, ">" if is_chosen else " "), style)]).adjust_cell_length(
-            width, style
-        )
-
-    def _text(self, cells: Sequence[str], mark: str = " ") -> str:
-        texts = [cut(cell, width).ljust(width) for cell, width in zip(cells, self._widths, strict=False)]
-        return mark + "  ".join(texts)
+        mark, style = " ", _TITLE
+        if place:
+            item = self._items[place - 1]
+            is_chosen = item["name"] == self.chosen
+            mark, style = ">" if is_chosen else " ", Style(color=_COLORS.get(phase_color(item)), reverse=is_chosen)
+        return Strip([Segment(f"{mark}{self._lines[place]}", style)]).adjust_cell_length(width, style)
 
     async def on_click(self, event: object) -> None:
         place = int(getattr(event, "y", 0)) - 1 + int(self.scroll_offset.y)
-        if 0 <= place < len(self._rows):
+        if 0 <= place < len(self._items):
             self._choose(place)
 
 
@@ -120,7 +95,7 @@ class Lines(ScrollView, can_focus=False):
     """Lines of a log, with matches highlighted; scrolled to the end while `follows` is true."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(id="lines")
         self._lines: Sequence[str] = ()
         self.searched: re.Pattern[str] | None = None
         self.follows = True
@@ -254,14 +229,10 @@ class Cockpit(App[None]):
     def compose(self) -> ComposeResult:
         """Yield the head, the table, the reason for the selected row, the log, and a line for keys or a question."""
         yield Static(id="head", markup=False)
-        table = Table()
-        table.id = "table"
-        yield table
+        yield Table()
         yield Static(id="title", markup=False)
         yield Static(id="why", markup=False)
-        lines = Lines()
-        lines.id = "lines"
-        yield lines
+        yield Lines()
         yield Input(id="ask")
         yield Static(_KEYS, id="keys", markup=False)
 
@@ -290,7 +261,7 @@ class Cockpit(App[None]):
             return
         self.query_one("#head", Static).update(f" {head_of(picture.status, picture.usage, picture.now)}")
         table = self.query_one(Table)
-        table.show(rows_of(picture.status, picture.usage, picture.last, picture.now))
+        table.show(items_of(picture.status, picture.usage, picture.last, picture.now))
         why = self.query_one("#why", Static)
         why.update(text := why_text(picture.status, table.chosen))
         why.display = bool(text)

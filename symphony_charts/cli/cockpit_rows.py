@@ -1,4 +1,4 @@
-"""The state and the rows that the cockpit displays."""
+"""The state of an experiment that `symph top` displays, and the items of its table."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from symphony_charts.backend.diagnosis import diagnose_instance
 from symphony_charts.backend.protocol import Watcher
-from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery, Usage
+from symphony_charts.backend.status import ExperimentStatus, LogQuery, Usage
+from symphony_charts.cli.experiments import phase_color
+from symphony_charts.cli.output import Column
 from symphony_charts.errors import SymphError
-from symphony_charts.formats.printable import age, printable_line
+from symphony_charts.formats.printable import age, printable_line, size
 
 _TAIL = 1000
 
@@ -85,66 +88,59 @@ class Looker:
             return Picture(wish=wish, usage={}, last={}, now=now, fault=str(error.what))
 
 
-TITLES = ("PROCESS", "STATE", "READY", "RESTARTS", "AGE", "CPU", "MEM", "LAST LINE")
-_WITH_GPUS = (*TITLES[:-1], "GPU", TITLES[-1])
-# Maximum width of the state column.
-_WIDEST_STATE = 24
-_UNITS = ("", "K", "M", "G", "T")
+# Maximum number of processes in the head.
 _COUNTED = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """One instance: path, phase, and the texts of its cells in the order of `titles_of`."""
-
-    path: str
-    phase: str
-    cells: tuple[str, ...]
-
-
-def size(count: int) -> str:
-    """Format bytes: `2252341248` -> ``2.1G``."""
-    number, unit = float(count), 0
-    while number >= 1000 and unit < len(_UNITS) - 1:
-        number, unit = number / 1024, unit + 1
-    return f"{number:.1f}{_UNITS[unit]}" if unit and number < 10 else f"{number:.0f}{_UNITS[unit]}"
-
-
-def rows_of(
+def items_of(
     status: ExperimentStatus, usage: Mapping[str, Usage], last: Mapping[str, str], now: float
-) -> tuple[Row, ...]:
-    """Return a row per instance at `now`, in order of declaration, with a GPU cell if any usage is measured."""
-    has_gpus = any(map(_gpu_of, usage.values()))
-    return tuple(
-        _row(instance, usage.get(instance.path, Usage()), last.get(instance.path, ""), now, has_gpus=has_gpus)
-        for instance in status.instances
-    )
+) -> list[dict[str, Any]]:
+    """Return the item of each instance at `now`, in order of declaration."""
+    items = []
+    for one in status.instances:
+        used = usage.get(one.path, Usage())
+        until = one.ended if one.ended is not None else now
+        items.append(
+            {
+                "name": one.path,
+                **{name: getattr(one, name) for name in ("phase", "state", "ready", "restarts")},
+                "seconds": None if one.started is None else until - one.started,
+                "cpu": used.cpu,
+                "memory": used.memory,
+                "gpu": used.gpu,
+                "gpuMemory": used.gpu_memory,
+                "lastLine": last.get(one.path, ""),
+            }
+        )
+    return items
 
 
-def _gpu_of(usage: Usage) -> str:
-    """Return ``74% 12G``, or the part that is known."""
-    busy = "" if usage.gpu is None else f"{usage.gpu:.0%}"
-    return f"{busy} {'' if usage.gpu_memory is None else size(usage.gpu_memory)}".strip()
+def columns_of(items: Sequence[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns of the items, with GPUs if any are measured."""
+    return [
+        Column("PROCESS", "name"),
+        Column("STATE", lambda item: item["phase" if item["phase"] == "running" else "state"], state=phase_color),
+        Column("READY", lambda item: "yes" if item["ready"] else "no"),
+        Column("RESTARTS", "restarts"),
+        Column("AGE", lambda item: _text(age, item["seconds"])),
+        Column("CPU", lambda item: _text("{:.2f}".format, item["cpu"])),
+        Column("MEMORY", lambda item: _text(size, item["memory"])),
+        *([Column("GPU", _gpu)] if any(map(_gpu, items)) else []),
+        Column("LAST LINE", "lastLine"),
+    ]
 
 
-def _row(instance: InstanceStatus, usage: Usage, last: str, now: float, *, has_gpus: bool) -> Row:
-    until = instance.ended if instance.ended is not None else now
-    cells = (
-        instance.path,
-        printable_line(instance.phase if instance.phase == "running" else instance.state),
-        "yes" if instance.ready else "no",
-        str(instance.restarts),
-        age(until - instance.started) if instance.started is not None else "-",
-        "-" if usage.cpu is None else f"{usage.cpu:.2f}",
-        "-" if usage.memory is None else size(usage.memory),
-        *([_gpu_of(usage) or "-"] if has_gpus else []),
-        printable_line(last),
-    )
-    return Row(path=instance.path, phase=instance.phase, cells=cells)
+def _gpu(item: Mapping[str, Any]) -> str:
+    """Return ``74% 12.0 GiB``, or the part that is known."""
+    return f"{_text('{:.0%}'.format, item['gpu'])} {_text(size, item['gpuMemory'])}".strip()
+
+
+def _text(form: Callable[[Any], str], value: object) -> str:
+    return "" if value is None else form(value)
 
 
 def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) -> str:
-    """Return ``rl  running 3m   learner 2/2  agent 31/32   cpu 3.1  mem 6.2G``: counts per process, total usage."""
+    """Return ``rl  running 3m   learner 2/2  agent 31/32   cpu 3.1  mem 6.2 GiB``: processes and total usage."""
     until = status.ended if status.ended is not None else now
     counted = [
         f"{process.name} {process.ready + process.succeeded}/{len(process.instances)}" for process in status.processes
@@ -167,25 +163,3 @@ def why_text(status: ExperimentStatus, path: str) -> str:
     if why is None or why.cause == "start":
         return ""
     return f" why:  {printable_line(why.text)}" + (f"\n next: {why.next}" if why.next else "")
-
-
-def titles_of(rows: Sequence[Row]) -> tuple[str, ...]:
-    return _WITH_GPUS if rows and len(rows[0].cells) == len(_WITH_GPUS) else TITLES
-
-
-def cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…" if width else ""
-
-
-def layout(rows: Sequence[Row], width: int) -> tuple[int, ...]:
-    """Return column widths for a screen of `width` cells: as wide as needed, and the rest for the last column."""
-    titles = titles_of(rows)
-    widest = [max([len(title), *(len(row.cells[place]) for row in rows)]) for place, title in enumerate(titles)]
-    widest[1] = min(widest[1], _WIDEST_STATE)
-    widest[0] = min(widest[0], max(len(TITLES[0]), width // 3))
-    for place in (1, 0):
-        # Shorten states first, then names.
-        beyond = sum(widest[:-1]) + 2 * len(widest[:-1]) - width
-        widest[place] = max(len(titles[place]), widest[place] - max(0, beyond))
-    left = width - sum(widest[:-1]) - 2 * len(widest[:-1])
-    return (*widest[:-1], max(left, 0))

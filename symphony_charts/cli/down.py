@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output, rm
 from symphony_charts.errors import NotFound
 from symphony_charts.local import runs as local_runs
@@ -56,7 +57,7 @@ def run_restart(args: argparse.Namespace) -> int:
     """Stop each process as `symph down` does, start it again, and print it."""
     live_run, words = _choose(args)
     processes = live_run.state().processes
-    named = [slot for word in words for slot in local_runs.find_slots(live_run, word)]
+    named = [slot for word in words for slot in local_runs.find_slots(live_run.plan(), word)]
     slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes]
     if not args.dry_run:
         up.restart(live_run, slots)
@@ -80,15 +81,8 @@ def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
         only = local_runs.find_run(experiments.meant_here(live=True)[0], live=True)
     except NotFound:
         only = None
-    if only is None or not all(_has(only, word) for word in words):
+    if only is None or not all(protocol.find_instances(only.plan().processes, word) for word in words):
         name = experiments.name_in_spec(last)
         if name in [run.experiment for run in local_runs.live_runs()] or (only is None and others):
             return local_runs.find_run(name, live=True), others
     return experiments.run_to_change(args, None, command), words
-
-
-def _has(run: local_runs.Run, word: str) -> bool:
-    try:
-        return bool(local_runs.find_slots(run, word))
-    except NotFound:
-        return False

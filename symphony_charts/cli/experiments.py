@@ -139,7 +139,7 @@ def meant_here(*, live: bool = False) -> tuple[str, str]:
     elif name not in running and (live or not runs_of(name)):
         name = current_of(LocalWatcher())
     is_elsewhere = name in running and name not in ours
-    return name, (running[name].spec_folder or "another folder") if is_elsewhere else ""
+    return name, (running[name].places[0] or "another folder") if is_elsewhere else ""
 
 
 def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> Run:
@@ -195,7 +195,7 @@ def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:
 
 def some_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
     """Return the instances that `word` names exactly, else loosely in Symphony's order. Raises NotFound, UsageError."""
-    found = find_instances(status, word)
+    found = find_instances(status.instances, word)
     if found:
         return found
     loose, _ = match_processes(((instance.group or None, instance.name) for instance in status.instances), word)
@@ -203,7 +203,7 @@ def some_instances(status: ExperimentStatus, word: str) -> list[InstanceStatus]:
         known = ", ".join(instance.path for instance in status.instances if not instance.is_step) or "none"
         raise NotFound(f'experiment "{status.name}" has no process "{word}"', next=f"its processes: {known}")
     chosen = choose([f"{group}/{name}" if group else name for group, name in loose], word, "process")
-    return find_instances(status, chosen)
+    return find_instances(status.instances, chosen)
 
 
 def one_instance(status: ExperimentStatus, word: str) -> InstanceStatus:

@@ -43,7 +43,7 @@ def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
     """Restart changed processes until interrupted; the run continues. A change after its end starts `spec` again."""
     watched = [parse_watched(text) for text in args.watch]
     for name in dict.fromkeys(name for one in watched for name in one.processes):
-        find_slots(run, name)
+        find_slots(run.plan(), name)
     try:
         with FileWatch(watched, spec, args.ignore) as files:
             output.note(f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on")
@@ -167,8 +167,7 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines
     if planned.on_exit == "stop-all" and (text := failure_difference(spec.experiment)):
         output.note(f"note: {text}")
     again = f" after {process.restarts} restarts" if process.restarts else ""
-    cause = failed.limit or process.unhealthy or ("command not found" if failed.status == 127 else "")
-    why = f": {cause}" if cause else ""
+    why = f": {process.cause}" if process.cause else ""
     what = f'process "{failed.name}" failed ({describe_status(failed.status)}){again}{why}'
     step, words = f"symph logs {failed.name} {run.experiment} --tail 50", planned.argv[0].split()
     if failed.status == 127 and len(words) > 1:

@@ -223,9 +223,7 @@ def _replay(args: argparse.Namespace) -> int:
 
 
 def _history(args: argparse.Namespace) -> int:
-    if args.experiment_name is not None:
-        history.find_past(args.experiment_name)
-    items = [_item(history.past_run(run)) for run in history.all_runs(args.experiment_name)]
+    items = [history.past_run(run) for run in history.all_runs(args.experiment_name)]
     output.print_items(args, "Run", items, _COLUMNS, empty="no runs are remembered here", name="run")
     return 0
 
@@ -234,8 +232,6 @@ def _gc(args: argparse.Namespace) -> int:
     keep = args.keep if args.keep is not None else 10 if args.older_than is None else 0
     if keep < 0:
         raise UsageError(f"--keep takes a number of at least 0, got {keep}")
-    if args.experiment_name is not None:
-        history.find_past(args.experiment_name)
     items, refusals = [], []
     runs: list[local_runs.Run] = []
     every = history.all_runs(args.experiment_name)
@@ -246,7 +242,7 @@ def _gc(args: argparse.Namespace) -> int:
             refusals.append(str(error))
         else:
             runs.append(run)
-            items.append(_item(history.past_run(run)))
+            items.append(history.past_run(run))
     if not args.dry_run and items:
         if not args.yes:
             output.note(output.format_table(items, _COLUMNS, room=output.room_of(args.output)))
@@ -283,17 +279,6 @@ def _age(text: str) -> float:
         raise argparse.ArgumentTypeError(f'"{text}" is no age such as 90s, 12h or 7d') from None
 
 
-def _item(past: history.PastRun) -> dict[str, Any]:
-    fields = ("phase", "started", "ended", "processes", "failed", "status", "bytes")
-    return {
-        "name": past.run.experiment,
-        "run": past.run.run_id,
-        **{name: getattr(past, name) for name in fields},
-        "replay": past.can_replay,
-        "folder": str(past.run.folder),
-    }
-
-
 def _took(item: Mapping[str, Any]) -> str:
     return printable.age((item["ended"] or time.time()) - item["started"]) if item["started"] is not None else ""
 
@@ -307,10 +292,6 @@ def _end(item: Mapping[str, Any]) -> str:
     return f"failed {status} ({item['failed']})" if item["failed"] else str(item["phase"])
 
 
-def _size(item: Mapping[str, Any]) -> str:
-    return printable.size(item["bytes"])
-
-
 _COLUMNS = (
     output.Column("EXPERIMENT", "name"),
     output.Column("RUN", "run"),
@@ -318,7 +299,7 @@ _COLUMNS = (
     output.Column("TOOK", _took),
     output.Column("PROCESSES", "processes"),
     output.Column("END", _end),
-    output.Column("SIZE", _size),
+    output.Column("SIZE", lambda item: printable.size(item["bytes"])),
 )
 
 

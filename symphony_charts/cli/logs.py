@@ -73,7 +73,7 @@ def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backen
         return experiments.find_status(args, watcher), words
     try:
         status = experiments.find_status(args, watcher)
-        if _knows(status, word):
+        if protocol.find_instances(status.instances, word):
             return status, words
     except NotFound as error:
         status, unclear = None, error
@@ -88,7 +88,7 @@ def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backen
 def _of_ended(watcher: protocol.Watcher, word: str) -> NotFound:
     """Return the error for a single word when nothing runs: usually a process of an ended experiment."""
     ended = watcher.experiments(ended=True)
-    names = [status.name for status in ended if _knows(status, word)]
+    names = [status.name for status in ended if protocol.find_instances(status.instances, word)]
     if names:
         return NotFound(
             f'"{word}" is a process of {", ".join(names)}, which ended', next=f"symph logs {word} {names[0]}"
@@ -96,14 +96,6 @@ def _of_ended(watcher: protocol.Watcher, word: str) -> NotFound:
     known = ", ".join(status.name for status in ended)
     step = f"with logs there are: {known}" if known else "symph up SPEC starts an experiment"
     return NotFound(f'there is no experiment "{word}", and nothing runs', next=step)
-
-
-def _knows(status: backend_status.ExperimentStatus, word: str) -> bool:
-    try:
-        return bool(protocol.find_instances(status, word))
-    except NotFound:
-        # A process with another number of replicas; the error is raised when it is selected.
-        return True
 
 
 def _moment(text: str) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import NotFound, UsageError
@@ -41,9 +41,9 @@ class Column(NamedTuple):
     """
 
     title: str
-    text: str | Callable[[Mapping[str, object]], object]
+    text: str | Callable[[Mapping[str, Any]], object]
     is_wide: bool = False
-    state: Callable[[Mapping[str, object]], str] | None = None
+    state: Callable[[Mapping[str, Any]], str] | None = None
 
     def cell(self, item: Mapping[str, object]) -> str:
         value = item.get(self.text) if isinstance(self.text, str) else self.text(item)

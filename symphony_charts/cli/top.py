@@ -6,12 +6,11 @@ import argparse
 import importlib.util
 import sys
 import time
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
-from symphony_charts.cli import cockpit, experiments, options, output
+from symphony_charts.cli import cockpit, cockpit_rows, experiments, options, output
 from symphony_charts.cli.output import Screen
 from symphony_charts.system import installation
 
@@ -29,7 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_examples(parser, "symph top", "symph top rl --on kube", "symph top rl --once -o json")
 
 
-_MIB = 1 << 20
 # Refresh intervals of the cockpit and the plain table in seconds.
 _OFTEN_S, _SELDOM_S = 0.5, 2.0
 
@@ -40,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     status = experiments.find_status(args, watcher)
     if args.once or args.output != "table" or not sys.stdout.isatty():
         items = _items(watcher, status)
-        output.print_items(args, "Process", items, _columns(items))
+        output.print_items(args, "Process", items, cockpit_rows.columns_of(items))
         return 0
 
     if not args.plain and importlib.util.find_spec("textual"):
@@ -52,44 +50,13 @@ def run(args: argparse.Namespace) -> int:
     while True:
         head = f"{status.name}   {status.phase}   {time.strftime('%H:%M:%S')}"
         items = _items(watcher, status)
-        screen.show(f"{head}\n{output.table_of(args, items, _columns(items))}")
+        screen.show(f"{head}\n{output.table_of(args, items, cockpit_rows.columns_of(items))}")
         if status.is_final:
             return 0
         time.sleep(args.interval or _SELDOM_S)
         status = watcher.describe(status.name, events=False)
 
 
-def _items(watcher: protocol.Watcher, status: backend_status.ExperimentStatus) -> list[dict[str, object]]:
+def _items(watcher: protocol.Watcher, status: backend_status.ExperimentStatus) -> list[dict[str, Any]]:
     usage, last = watcher.usage(status.name), watcher.last_lines(status.name)
-    items: list[dict[str, Any]] = []
-    for one in status.instances:
-        used = usage.get(one.path, backend_status.Usage())
-        item = {"name": one.path, "phase": one.phase, "state": one.state, "restarts": one.restarts, "cpu": used.cpu}
-        item |= {"memory": used.memory, "gpu": used.gpu, "gpuMemory": used.gpu_memory}
-        items.append({**item, "lastLine": last.get(one.path, "")})
-    return items
-
-
-def _cpu(item: Mapping[str, Any]) -> str:
-    return "" if item["cpu"] is None else f"{item['cpu']:.2f}"
-
-
-def _memory(item: Mapping[str, Any], key: str = "memory") -> str:
-    return "" if item[key] is None else f"{item[key] / _MIB:.0f} MiB"
-
-
-def _gpu(item: Mapping[str, Any]) -> str:
-    busy = "" if item["gpu"] is None else f"{item['gpu']:.0%}"
-    return f"{busy} {_memory(item, 'gpuMemory')}".strip()
-
-
-def _columns(items: Sequence[Mapping[str, Any]]) -> list[output.Column]:
-    return [
-        output.Column("PROCESS", "name"),
-        output.Column("STATE", "state", state=experiments.phase_color),
-        output.Column("RESTARTS", "restarts"),
-        output.Column("CPU", _cpu),
-        output.Column("MEMORY", _memory),
-        *([output.Column("GPU", _gpu)] if any(map(_gpu, items)) else []),
-        output.Column("LAST LINE", lambda item: str(item["lastLine"])[:100]),
-    ]
+    return cockpit_rows.items_of(status, usage, last, time.time())

@@ -246,7 +246,7 @@ class Watched:
         self, experiment_name: str, process_name: str, process_group: str | None = None
     ) -> Sequence[InstanceStatus]:
         name = f"{process_group}/{process_name}" if process_group else process_name
-        instances = find_instances(self.watcher.describe(experiment_name, events=False), name)
+        instances = find_instances(self.watcher.describe(experiment_name, events=False).instances, name)
         if not instances:
             raise NotFound(f'experiment "{experiment_name}" has no process "{name}"')
         return instances

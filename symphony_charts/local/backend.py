@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import Conflict, NotFound
-from symphony_charts.local.logs import read_lines
+from symphony_charts.local.logs import read_lines, tail_of
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of
 from symphony_charts.local.status import run_events, run_status
 from symphony_charts.system import processes, remover
@@ -208,13 +208,9 @@ class LocalWatcher:
         return usage
 
     def last_lines(self, name: str) -> Mapping[str, str]:
-        run, lines_by_path = find_run(name), {}
-        for process in run.state().processes:
-            with contextlib.suppress(OSError), (run.process_dir(process.slot) / "log").open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - 400))
-                lines = file.read().decode("utf-8", "replace").strip().splitlines()
-                lines_by_path[process.path] = lines[-1] if lines else ""
-        return {path: line for path, line in lines_by_path.items() if line}
+        run = find_run(name)
+        last = {process.path: tail_of(run.process_dir(process.slot) / "log", 1) for process in run.state().processes}
+        return {path: lines[0] for path, lines in last.items() if lines}
 
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True

@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,21 +36,6 @@ class SavedRun:
     experiment: Experiment
     ports: dict[str, int]
     folder: Path
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PastRun:
-    """A past run; times in seconds since 1970, `phase` is ``broken`` for a folder without a finished start."""
-
-    run: Run
-    phase: str
-    started: float | None
-    ended: float | None
-    processes: int
-    failed: str
-    status: int | None
-    bytes: int
-    can_replay: bool
 
 
 def save_spec(run: Run, experiment: Experiment, folder: Path) -> None:
@@ -97,7 +83,9 @@ def load_saved(run: Run) -> SavedRun:
 
 
 def all_runs(experiment: str | None = None) -> list[Run]:
-    """Return the runs of one experiment, or of all of them, the oldest first."""
+    """Return the runs of one experiment, or of all of them, the oldest first. Raises NotFound if it has none."""
+    if experiment is not None:
+        find_past(experiment)
     return [run for runs in (runs_of_all() if experiment is None else [runs_of(experiment)]) for run in runs]
 
 
@@ -115,30 +103,30 @@ def find_past(experiment: str, run_id: str | None = None) -> Run:
     raise NotFound(f'{what} of "{experiment}" begin with "{run_id}"', next=f"symph local history {experiment}")
 
 
-def past_run(run: Run) -> PastRun:
-    """Return the result of a run, from its state."""
+def past_run(run: Run) -> dict[str, Any]:
+    """Return the result of a run as JSON types; its phase is ``broken`` for a folder without a finished start."""
     state, phase = None, "broken"
     try:
         state = run.state()
-        phase = state.phase
+        phase = "lost" if state.phase in LIVE and run.location.verdict == "lost" else state.phase
     except NotFound:
         pass
     except ToolFailed:
         phase = "damaged"
-    if phase in LIVE and run.location.verdict == "lost":
-        phase = "lost"
     failed = state.failed if state else None
-    return PastRun(
-        run=run,
-        phase=phase,
-        started=state.started if state else None,
-        ended=state.ended if state else None,
-        processes=len(state.processes) if state else 0,
-        failed=failed.name if failed else "",
-        status=failed.status if failed else 0 if phase == "finished" else None,
-        bytes=_disk_usage(run.folder),
-        can_replay=(run.folder / _SPEC).exists(),
-    )
+    return {
+        "name": run.experiment,
+        "run": run.run_id,
+        "phase": phase,
+        "started": state.started if state else None,
+        "ended": state.ended if state else None,
+        "processes": len(state.processes) if state else 0,
+        "failed": failed.name if failed else "",
+        "status": failed.status if failed else 0 if phase == "finished" else None,
+        "bytes": _disk_usage(run.folder),
+        "replay": (run.folder / _SPEC).exists(),
+        "folder": str(run.folder),
+    }
 
 
 def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now: float | None = None) -> list[Run]:
@@ -148,14 +136,11 @@ def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now:
     """
     now = time.time() if now is None else now
     by_name: dict[str, list[Run]] = {}
-    for run in runs:
+    for run in sorted(runs, key=lambda run: run.run_id):
         if not _may_live(run, now):
             by_name.setdefault(run.experiment, []).append(run)
-    removed = []
-    for ended in by_name.values():
-        ended.sort(key=lambda run: run.run_id)
-        removed += [run for run in ended[: max(0, len(ended) - keep)] if now - _last_change(run) >= older_than_s]
-    return removed
+    beyond = [run for ended in by_name.values() for run in ended[: max(0, len(ended) - keep)]]
+    return [run for run in beyond if now - _last_change(run) >= older_than_s]
 
 
 def remove(run: Run) -> list[str]:

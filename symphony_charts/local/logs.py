@@ -36,155 +36,15 @@ if sys.platform != "win32":
     _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class LogFile:
-    """The log at `path`, which may grow, or be cut at its beginning; a missing log is empty."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = _Bytes(path)
-
-    def size(self) -> int:
-        return self._file.size()
-
-    def lines(self, start: int = 0, end: int | None = None, *, partial: bool = True) -> Iterator[Stamped]:
-        """Yield the lines between two line starts (default: all so far).
-
-        Includes an unfinished last line only with `partial`. Drops the carriage return that a terminal puts before a
-        line feed; a lone one is a progress bar, not a new line.
-        """
-        file, clock = self._file, Clock(self.path)
-        size = file.size()
-        end = size if end is None else min(end, size)
-        place = reached = max(start, file.kept_from(0))
-        # The known part of the line that begins at `place`.
-        parts: list[bytes] = []
-        while reached < end and (block := file.read(reached, min(_BLOCK, end - reached))):
-            if block[0] == 0 and (kept := file.kept_from(reached)) > reached:
-                # The log was cut faster than it is read.
-                place, reached, parts = kept, kept, []
-                continue
-            reached += len(block)
-            *whole, rest = block.split(b"\n")
-            if whole:
-                whole[0], parts = b"".join([*parts, whole[0]]), []
-            parts.append(rest)
-            for line in whole:
-                moment = clock.moment(place)
-                place += len(line) + 1
-                yield place, moment, f"{_text(line)}\n"
-        if partial and (last := b"".join(parts)):
-            yield place + len(last), clock.moment(place), _text(last)
-
-    def blocks_from_end(self, start: int, end: int, *, partial: bool = True) -> Iterator[list[Stamped]]:
-        """Yield the same lines in blocks, the last block first; lines of a block are in order."""
-        start, size = max(start, self._file.kept_from(0)), _SMALL_BLOCK
-        while end > start:
-            begin = self._file.line_start(max(start, end - size), start)
-            # A line that is longer than a block leaves a block without a line start.
-            if begin < end:
-                yield list(self.lines(begin, end, partial=partial))
-            size = min(2 * size, _LARGE_BLOCK) if begin < end else 2 * size
-            end = min(begin, end)
-
-    def kept(self) -> int:
-        return self._file.size() - self._file.kept_from(0)
-
-    def cut(self, keep: int) -> None:
-        """Keep the last `keep` bytes, from the start of a line in them, and free the disk space before.
-
-        Works under concurrent writers and readers. Raises OSError if the file system does not support it.
-        """
-        place = self._file.line_start(self._file.size() - keep, 0)
-        self._file.cut(place)
-        Clock(self.path).cut(place)
-
-    def start_since(self, moment: float) -> int:
-        """Return the start of the first line at or after that moment."""
-        return self._file.line_start(Clock(self.path).size_before(moment), self._file.kept_from(0))
-
-    def has_line_end(self, place: int) -> bool:
-        """Return True if a line ends right before `place`."""
-        while block := self._file.read(place, _BLOCK):
-            if b"\n" in block:
-                return True
-            place += len(block)
-        return False
-
-    def end_of_lines(self) -> int:
-        """Return the end of the last complete line."""
-        end, first = self._file.size(), self._file.kept_from(0)
-        while end > first:
-            begin = max(first, end - _BLOCK)
-            last = self._file.read(begin, end - begin).rfind(b"\n")
-            if last >= 0:
-                return begin + last + 1
-            end = begin
-        return first
-
-
-class Clock:
-    """The index of a log: rows of milliseconds and the size of the log at that time, both ascending.
-
-    Rows of a part that was cut away are zeros. A full disk can leave a part of a row, which the next one overwrites.
-    """
-
-    _ROW = struct.Struct("<QQ")
-
-    def __init__(self, log: Path) -> None:
-        self.path = log.with_name("log.idx")
-        self._file = _Bytes(self.path)
-        self._next = -1
-        self._rows: deque[tuple[int, int]] = deque()
-
-    def __len__(self) -> int:
-        return self._file.size() // self._ROW.size
-
-    def __getitem__(self, number: int) -> tuple[int, int]:
-        milliseconds, size = self._ROW.unpack(self._file.read(number * self._ROW.size, self._ROW.size))
-        return milliseconds, size
-
-    def append(self, milliseconds: int, size: int) -> None:
-        """Add a row. Raises OSError."""
-        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            os.pwrite(file, self._ROW.pack(milliseconds, size), len(self) * self._ROW.size)
-        finally:
-            os.close(file)
-
-    def moment(self, place: int) -> float:
-        """Return the write time of the byte at `place`, now without a row for it; places must ascend."""
-        if self._next < 0:
-            self._next = bisect_right(self, place, key=itemgetter(1))
-        while True:
-            while self._rows and self._rows[0][1] <= place:
-                self._rows.popleft()
-            if self._rows:
-                return self._rows[0][0] / 1000
-            block = self._file.read(self._next * self._ROW.size, _SMALL_BLOCK)
-            count = len(block) // self._ROW.size
-            if not count:
-                return int(time.time() * 1000) / 1000
-            self._next += count
-            self._rows.extend(self._ROW.iter_unpack(block[: count * self._ROW.size]))
-
-    def cut(self, place: int) -> None:
-        """Drop the rows for the part of the log before `place`."""
-        self._file.cut(bisect_right(self, place, key=itemgetter(1)) * self._ROW.size)
-
-    def size_before(self, moment: float) -> int:
-        count = bisect_left(self, moment * 1000, key=itemgetter(0))
-        return self[count - 1][1] if count else 0
-
-
 class _Bytes:
     """A file that is opened for each access, and empty if it is missing."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     def size(self) -> int:
         try:
-            return self._path.stat().st_size
+            return self.path.stat().st_size
         except FileNotFoundError:
             return 0
 
@@ -218,20 +78,20 @@ class _Bytes:
                 place += len(block)
         return place
 
-    def cut(self, place: int) -> None:
-        """Free the whole file system blocks before `place`."""
+    def free(self, place: int) -> None:
+        """Free the whole file system blocks before `place`. Raises OSError if the file system does not support it."""
         if place > 0:
-            file = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+            file = os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)
             try:
                 if _LIBC.fallocate(file, _PUNCH_HOLE | _KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(place)):
-                    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self._path))
+                    raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), str(self.path))
             finally:
                 os.close(file)
 
     @contextlib.contextmanager
     def _opened(self) -> Iterator[int]:
         try:
-            file = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+            file = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             yield -1
             return
@@ -239,6 +99,128 @@ class _Bytes:
             yield file
         finally:
             os.close(file)
+
+
+class LogFile(_Bytes):
+    """The log at `path`, which may grow, or be cut at its beginning; a missing log is empty."""
+
+    def lines(self, start: int = 0, end: int | None = None) -> Iterator[Stamped]:
+        """Yield the lines between two line starts (default: all so far, with an unfinished last line).
+
+        Drops the carriage return that a terminal puts before a line feed; a lone one is a progress bar, not a new line.
+        """
+        clock, size = Clock(self.path), self.size()
+        end = size if end is None else min(end, size)
+        place = reached = max(start, self.kept_from(0))
+        # The known part of the line that begins at `place`.
+        parts: list[bytes] = []
+        while reached < end and (block := self.read(reached, min(_BLOCK, end - reached))):
+            if block[0] == 0 and (kept := self.kept_from(reached)) > reached:
+                # The log was cut faster than it is read.
+                place, reached, parts = kept, kept, []
+                continue
+            reached += len(block)
+            *whole, rest = block.split(b"\n")
+            if whole:
+                whole[0], parts = b"".join([*parts, whole[0]]), []
+            parts.append(rest)
+            for line in whole:
+                moment = clock.moment(place)
+                place += len(line) + 1
+                yield place, moment, f"{_text(line)}\n"
+        if last := b"".join(parts):
+            yield place + len(last), clock.moment(place), _text(last)
+
+    def blocks_from_end(self, start: int, end: int) -> Iterator[list[Stamped]]:
+        """Yield the same lines in blocks, the last block first; lines of a block are in order."""
+        start, size = max(start, self.kept_from(0)), _SMALL_BLOCK
+        while end > start:
+            begin = self.line_start(max(start, end - size), start)
+            # A line that is longer than a block leaves a block without a line start.
+            if begin < end:
+                yield list(self.lines(begin, end))
+            size = min(2 * size, _LARGE_BLOCK) if begin < end else 2 * size
+            end = min(begin, end)
+
+    def kept(self) -> int:
+        return self.size() - self.kept_from(0)
+
+    def cut(self, keep: int) -> None:
+        """Keep the last `keep` bytes, from the start of a line in them, and free the disk space before.
+
+        Works under concurrent writers and readers. Raises as `free`.
+        """
+        place = self.line_start(self.size() - keep, 0)
+        self.free(place)
+        Clock(self.path).cut(place)
+
+    def start_since(self, moment: float) -> int:
+        """Return the start of the first line at or after that moment."""
+        return self.line_start(Clock(self.path).size_before(moment), self.kept_from(0))
+
+    def end_of_lines(self, first: int = 0) -> int:
+        """Return the end of the last complete line that ends after `first`, else `first`."""
+        end, first = self.size(), max(first, self.kept_from(0))
+        while end > first:
+            begin = max(first, end - _BLOCK)
+            last = self.read(begin, end - begin).rfind(b"\n")
+            if last >= 0:
+                return begin + last + 1
+            end = begin
+        return first
+
+
+class Clock(_Bytes):
+    """The index of a log: rows of milliseconds and the size of the log at that time, both ascending.
+
+    Rows of a part that was cut away are zeros. A full disk can leave a part of a row, which the next one overwrites.
+    """
+
+    _ROW = struct.Struct("<QQ")
+
+    def __init__(self, log: Path) -> None:
+        super().__init__(log.with_name("log.idx"))
+        self._next = -1
+        self._rows: deque[tuple[int, int]] = deque()
+
+    def __len__(self) -> int:
+        return self.size() // self._ROW.size
+
+    def __getitem__(self, number: int) -> tuple[int, int]:
+        milliseconds, size = self._ROW.unpack(self.read(number * self._ROW.size, self._ROW.size))
+        return milliseconds, size
+
+    def append(self, milliseconds: int, size: int) -> None:
+        """Add a row. Raises OSError."""
+        file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(file, self._ROW.pack(milliseconds, size), len(self) * self._ROW.size)
+        finally:
+            os.close(file)
+
+    def moment(self, place: int) -> float:
+        """Return the write time of the byte at `place`, now without a row for it; places must ascend."""
+        if self._next < 0:
+            self._next = bisect_right(self, place, key=itemgetter(1))
+        while True:
+            while self._rows and self._rows[0][1] <= place:
+                self._rows.popleft()
+            if self._rows:
+                return self._rows[0][0] / 1000
+            block = self.read(self._next * self._ROW.size, _SMALL_BLOCK)
+            count = len(block) // self._ROW.size
+            if not count:
+                return int(time.time() * 1000) / 1000
+            self._next += count
+            self._rows.extend(self._ROW.iter_unpack(block[: count * self._ROW.size]))
+
+    def cut(self, place: int) -> None:
+        """Drop the rows for the part of the log before `place`."""
+        self.free(bisect_right(self, place, key=itemgetter(1)) * self._ROW.size)
+
+    def size_before(self, moment: float) -> int:
+        count = bisect_left(self, moment * 1000, key=itemgetter(0))
+        return self[count - 1][1] if count else 0
 
 
 def _text(line: bytes) -> str:
@@ -276,7 +258,7 @@ def _lines(run: Run, query: LogQuery) -> Iterator[LogLine]:
 def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[LogLine]:
     while True:
         is_over = not reader.run.is_active or _is_past(query)
-        yield from reader.news(partial=is_over)
+        yield from reader.news(is_last=is_over)
         if is_over:
             return
         left = 30.0 if query.until is None else min(30.0, max(0.0, query.until - time.time()))
@@ -305,8 +287,9 @@ class _Reader:
         chosen = [slot for slot, name in names.items() if not query.instances or name in query.instances]
         self._names = {slot: names[slot] for slot in chosen}
         self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in chosen}
+        # The end of the lines that were read, and of the part in which line ends were searched.
         self._places: dict[int, int] = dict.fromkeys(chosen, 0)
-        self._searched: dict[int, int] = {}
+        self._searched: dict[int, int] = dict.fromkeys(chosen, 0)
 
     @property
     def logs(self) -> Sequence[Path]:
@@ -318,28 +301,27 @@ class _Reader:
         parts: list[Iterator[LogLine]] = []
         for slot, log in self._logs.items():
             start = 0 if query.since is None else log.start_since(query.since)
-            self._places[slot] = end = log.end_of_lines() if query.follow else log.size()
+            self._places[slot] = self._searched[slot] = end = log.end_of_lines() if query.follow else log.size()
             if query.until is not None:
                 end = min(end, log.start_since(math.nextafter(query.until, math.inf)))
             parts.append(self._last(slot, start, end) if query.tail >= 0 else self._wanted(slot, log.lines(start, end)))
         lines = heapq.merge(*parts, key=lambda line: line.time)
         yield from lines if query.tail < 0 else deque(lines, maxlen=query.tail)
 
-    def news(self, *, partial: bool) -> Iterator[LogLine]:
-        """Yield the new matching lines; an unfinished last line waits unless `partial`."""
-        parts = [self._wanted(slot, self._new(slot, partial=partial)) for slot in self._logs]
+    def news(self, *, is_last: bool) -> Iterator[LogLine]:
+        """Yield the new matching lines; an unfinished last line waits unless `is_last`."""
+        parts = [self._wanted(slot, self._new(slot, is_last=is_last)) for slot in self._logs]
         yield from heapq.merge(*parts, key=lambda line: line.time)
 
-    def _new(self, slot: int, *, partial: bool) -> Iterator[Stamped]:
-        log, place = self._logs[slot], self._places[slot]
-        size = log.size()
-        if not partial and not log.has_line_end(max(place, self._searched.get(slot, 0))):
-            # Do not read a growing line again each time: a progress bar may grow for days.
-            self._searched[slot] = size
-        elif size > place:
-            for line in log.lines(place, partial=partial):
-                self._places[slot] = line[0]
-                yield line
+    def _new(self, slot: int, *, is_last: bool) -> Iterator[Stamped]:
+        log, size = self._logs[slot], self._logs[slot].size()
+        # Do not read a growing line again each time: a progress bar may grow for days.
+        end = size if is_last else log.end_of_lines(self._searched[slot])
+        is_unfinished = end == self._searched[slot] and not is_last
+        self._searched[slot] = size
+        if not is_unfinished:
+            place, self._places[slot] = self._places[slot], end
+            yield from log.lines(place, end)
 
     def _last(self, slot: int, start: int, end: int) -> Iterator[LogLine]:
         blocks: list[list[LogLine]] = []
@@ -373,4 +355,5 @@ def tail_of(log: Path, count: int) -> list[str]:
             text = file.read().decode("utf-8", "replace")
     except OSError:
         return []
-    return [line.rstrip() for line in text.split("\n") if line.strip()][-count:]
+    # Of a progress bar only its last state.
+    return [line.rstrip().rpartition("\r")[2] for line in text.split("\n") if line.strip()][-count:]

@@ -83,9 +83,10 @@ def parse_watched(text: str) -> Watched:
 def slots_using(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
     """Return the slots of `run` that use changed files, with these files as text; steps only if they are named."""
     touched: dict[int, list[str]] = {}
-    without_steps = [process.slot for process in run.plan().processes if not process.is_step]
+    plan = run.plan()
+    without_steps = [process.slot for process in plan.processes if not process.is_step]
     for name, paths in concerned(changed, watched).items():
-        for slot in find_slots(run, name) if name else without_steps:
+        for slot in find_slots(plan, name) if name else without_steps:
             touched[slot] = [*touched.get(slot, []), *(path for path in paths if path not in touched.get(slot, []))]
     return {
         slot: ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")

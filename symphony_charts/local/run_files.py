@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeVar
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.system.file_locks import is_liveness_lock_held
-from symphony_charts.system.files import file_system_of
+from symphony_charts.system.files import file_system_of, flush_folder, replace_file
 from symphony_charts.system.processes import Machine, ProcessRecord, identify, this_machine
 
 NO_STATUS = b"?  \n"
@@ -29,40 +29,11 @@ NO_STATUS = b"?  \n"
 
 
 def write_json(path: Path, data: object, *, is_safe: bool = False) -> None:
-    """Write a temporary file, then rename it: a reader sees the old or the new text, never a part of one.
-
-    With `is_safe` this also holds after a power loss, which costs a write to the disk. Raises ToolFailed if the file
-    system refuses; the old text then remains.
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    """Write a file of a run with `replace_file`. Raises ToolFailed if the file system refuses."""
     try:
-        descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                # Not json.dump, which writes in small pieces and is many times slower.
-                file.write(json.dumps(data))
-                file.flush()
-                if is_safe:
-                    os.fsync(descriptor)
-            beside.rename(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
-        if is_safe:
-            flush_folder(path.parent)
+        replace_file(path, json.dumps(data).encode(), is_safe=is_safe)
     except OSError as error:
         raise ToolFailed(f"cannot write {path.name} of a run: {error.strerror}", str(path)) from error
-
-
-def flush_folder(folder: Path) -> None:
-    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -163,30 +134,24 @@ def run_location(folder: Path) -> RunLocation:
         return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
-    namespaces = {(machine.pid_namespace, machine.init_start) for machine in (now, then)}
-    is_same_namespace = is_same_boot and len(namespaces) == 1
+    is_same_namespace = is_same_boot and (now.pid_namespace, now.init_start) == (then.pid_namespace, then.init_start)
     if is_same_namespace and place == str(folder):
         return RunLocation(verdict="here")
     if held:
-        words = f"runs on {then.host}"
-        if is_same_boot:
-            words = f"runs in another container of this machine ({then.host})"
-        if is_same_namespace:
-            words = f"runs here, from the folder {place}"
-        return RunLocation(verdict="elsewhere", words=words)
-    if held is False and is_same_boot:
-        what = "a copy of a run" if is_same_namespace else "its container is gone"
-        return RunLocation(verdict="lost", words=what)
+        where = "here, from the folder " + place if is_same_namespace else f"on {then.host}"
+        container = ", in another container" if is_same_boot and not is_same_namespace else ""
+        return RunLocation(verdict="elsewhere", words=f"runs {where}{container}")
     is_same_machine = bool(now.machine_id) and (now.host, now.machine_id) == (then.host, then.machine_id)
-    if held is False and is_same_machine:
-        return RunLocation(verdict="lost", words="this machine has been started again since", is_other_boot=True)
-    has_local_files = False
-    with contextlib.suppress(OSError):
-        has_local_files = file_system_of(folder).is_local
-    if held is False and has_local_files:
-        words = f"it ran on {then.host}, which does not have these files any more"
-        return RunLocation(verdict="lost", words=words, is_other_boot=True)
+    if held is False and (is_same_boot or is_same_machine or _is_local(folder)):
+        return RunLocation(verdict="lost", words=f"it ran on {then.host} and is gone", is_other_boot=not is_same_boot)
     return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+
+
+def _is_local(folder: Path) -> bool:
+    """Return True if no other machine sees the files of `folder`."""
+    with contextlib.suppress(OSError):
+        return file_system_of(folder).is_local
+    return False
 
 
 def _read(path: Path, kind: type[_T]) -> _T | None:

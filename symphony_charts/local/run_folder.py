@@ -97,17 +97,21 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, commits: Mapping[str, str])
 def _lay_out_process(run: Run, process: PlannedProcess) -> None:
     folder = run.process_dir(process.slot)
     folder.mkdir(mode=0o700)
-    write_private(folder / "start", start_script(process).encode())
+    _write_scripts(folder, process)
     write_private(folder / "log", b"")
     write_private(folder / "exit", NO_STATUS)
-    if process.limits:
-        write_private(folder / "limited", verdict_script(process.limits).encode())
-    if process.counts_tries:
-        write_private(folder / TRIES, b"0\n")
     if not process.tty:
         write_private(folder / "plain", b"")
     if process.waits:
         os.mkfifo(folder / "go", 0o600)
+
+
+def _write_scripts(folder: Path, process: PlannedProcess) -> None:
+    write_private(folder / "start", start_script(process).encode())
+    if process.limits:
+        write_private(folder / "limited", verdict_script(process.limits).encode())
+    if process.counts_tries and not (folder / TRIES).exists():
+        write_private(folder / TRIES, b"0\n")
 
 
 def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
@@ -169,7 +173,7 @@ class Change:
 
 def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
     """Raise Conflict if `run` came from another folder, or if the caller wants a new run."""
-    name, place = run.experiment, run.spec_folder
+    name, place = run.experiment, run.places[0]
     ends = f"symph down {name} ends it, --force replaces it"
     if place and not is_same_folder(place, folder):
         what = f'experiment "{name}" runs already, from another folder: {place}'
@@ -247,14 +251,9 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
     make_volumes(plan)
     for process in plan.processes:
         own = run.process_dir(process.slot)
-        (own / "start").unlink(missing_ok=True)
-        write_private(own / "start", start_script(process).encode())
-        for name in ("mounts", "mounts.json", "limited"):
+        for name in ("start", "mounts", "mounts.json", "limited"):
             (own / name).unlink(missing_ok=True)
-        if process.counts_tries and not (own / TRIES).exists():
-            write_private(own / TRIES, b"0\n")
-        if process.limits:
-            write_private(own / "limited", verdict_script(process.limits).encode())
+        _write_scripts(own, process)
     write_process_mounts(run, plan)
     write_record(run.folder / "plan.json", public(run, plan, folder, run.plan().started_in))
 

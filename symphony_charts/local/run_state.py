@@ -23,12 +23,11 @@ ProcessPhase: TypeAlias = Literal[
 
 
 class Failure(Struct, frozen=True, kw_only=True):
-    """The first process that failed for good; `limit` is the limit that ended it, if one did."""
+    """The first process that failed for good."""
 
     name: str
     status: int | None
     slot: int
-    limit: str = ""
 
 
 class ProcessState(Struct, kw_only=True, omit_defaults=True):
@@ -64,6 +63,13 @@ class ProcessState(Struct, kw_only=True, omit_defaults=True):
     def path(self) -> str:
         """``group/name``, or the name of a process without a group."""
         return f"{self.group}/{self.name}" if self.group else self.name
+
+    @property
+    def cause(self) -> str:
+        """The known cause of its failure, else empty."""
+        overdue = "past its deadline" if self.is_overdue else ""
+        # 127 is the status of shells for a missing program.
+        return self.limit or self.unhealthy or overdue or ("command not found" if self.status == 127 else "")
 
 
 class RunState(Struct, kw_only=True):

@@ -14,16 +14,15 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from symphony_charts.backend.protocol import absent_experiment
+from symphony_charts.backend.protocol import absent_experiment, find_instances
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
 from symphony_charts.local.run_files import (
     LIVENESS_LOCK,
     RunLocation,
     damaged,
-    read_json,
     run_location,
     supervisor_of,
 )
@@ -79,20 +78,16 @@ class Run:
         return read_plan(self.folder / "plan.json")
 
     @property
-    def spec_folder(self) -> str:
-        """The base folder of the spec's relative paths; empty if it is unknown."""
-        return self._planned_path("folder")
+    def places(self) -> tuple[str, str]:
+        """The base folder of the spec's relative paths, and the folder of its start; empty if they are unknown."""
+        with contextlib.suppress(NotFound, ToolFailed):
+            plan = self.plan()
+            return plan.folder, plan.started_in
+        return "", ""
 
     def is_from(self, folder: str) -> bool:
         """Return True if the spec is in `folder`, or the run was started from there."""
-        places = (self.spec_folder, self._planned_path("started_in"))
-        return any(place and is_same_folder(place, folder) for place in places)
-
-    def _planned_path(self, key: str) -> str:
-        with contextlib.suppress(NotFound, ToolFailed):
-            path = read_json(self.folder / "plan.json").get(key)
-            return path if isinstance(path, str) and path.startswith("/") else ""
-        return ""
+        return any(place and is_same_folder(place, folder) for place in self.places)
 
     def state(self) -> RunState:
         """Return the state that the supervisor wrote last. Raises NotFound, and ToolFailed if it is damaged."""
@@ -252,25 +247,6 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
     return living[-1] if living else runs[-1]
 
 
-def process_items(run: Run) -> list[dict[str, Any]]:
-    """Return the rows of `symph ps` for each process, in order of declaration."""
-    state = run.state()
-    return [
-        {
-            "name": process.name,
-            "group": process.group,
-            "ready": process.ready,
-            "restarts": process.restarts,
-            "state": describe_process(process, state),
-            "phase": process.phase,
-            "status": process.status,
-            "slot": process.slot,
-            "pod": process.pod,
-        }
-        for process in state.processes
-    ]
-
-
 def describe_process(process: ProcessState, state: RunState) -> str:
     """Return the state of a process as text: ``running 4s``, ``failed 3 after 2s``, ``waiting``."""
     phase, started = process.phase, process.started
@@ -279,15 +255,8 @@ def describe_process(process: ProcessState, state: RunState) -> str:
     took = f" after {age(process.ended - started)}" if started and process.ended else ""
     if phase in ("failed", "backoff"):
         again = ", restarting" if phase == "backoff" else ""
-        cause = (
-            process.limit
-            or process.unhealthy
-            or ("past its deadline" if process.is_overdue else "")
-            # The status of shells for a missing program.
-            or ("command not found" if process.status == 127 else "")
-        )
         status = "with unknown exit status" if process.status is None else process.status
-        return f"failed {status}{f' ({cause})' if cause else ''}{took}{again}"
+        return f"failed {status}{f' ({process.cause})' if process.cause else ''}{took}{again}"
     if phase == "stopped" and started and state.cause:
         return f"stopped{took} ({state.cause})"
     if (phase in ("waiting", "starting") and state.phase not in LIVE) or (phase == "stopped" and not started):
@@ -295,38 +264,20 @@ def describe_process(process: ProcessState, state: RunState) -> str:
     return f"{phase}{took}"
 
 
-def find_slots(run: Run, name: str) -> list[int]:
-    """Return the slots of the processes that match `name`: ``process`` with all its replicas, ``process-K``.
-
-    Also ``process/K``; each may follow ``group/``, and a process the name of its pod. An exact process name comes
-    first: ``agent-1`` is then not replica 1 of ``agent``, which is ``agent/1``.
-
-    Raises:
-        NotFound: No process has that name; the error lists them.
-    """
-    planned = run.plan().processes
-    exact, replicas = [], []
-    for one in planned:
-        group, process, index = one.group, one.process, one.index
-        if name in (process, f"{group}/{process}"):
-            exact.append(one.slot)
-        elif name in (
-            *(one.name, f"{group}/{one.name}", f"{one.pod}/{process}"),
-            *(f"{process}/{index}", f"{group}/{process}/{index}"),
-        ):
-            replicas.append(one.slot)
-    if exact or replicas:
-        return exact or replicas
-    there_are = ", ".join(process.path for process in planned)
-    raise NotFound(f'experiment "{run.experiment}" has no process "{name}"', next=f"its processes: {there_are}")
+def find_slots(plan: LocalPlan, name: str) -> list[int]:
+    """Return the slots of the processes that `name` names (`find_instances`). Raises NotFound, listing all."""
+    slots = [process.slot for process in find_instances(plan.processes, name)]
+    if not slots:
+        there_are = ", ".join(process.path for process in plan.processes)
+        raise NotFound(f'experiment "{plan.experiment}" has no process "{name}"', next=f"its processes: {there_are}")
+    return slots
 
 
 def experiment_names() -> set[str]:
     """Return the experiments that run or have run here."""
-    try:
-        return {entry.name for entry in os.scandir(home()) if entry.is_dir() and entry.name[0] != "."}
-    except OSError:
-        return set()
+    with contextlib.suppress(ToolFailed):
+        return set(_folders(home()))
+    return set()
 
 
 def process_names() -> set[str]:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.errors import UsageError
 from symphony_charts.local.history import load_saved
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.environment import MASK, secret_names
@@ -37,10 +37,8 @@ def of_run(experiment: str | None, process: str | None) -> Environment:
     """Return the environment of a process of a live run. Raises NotFound, and UsageError for several."""
     run = find_run(experiment, live=True)
     plan = run.plan()
-    slots = find_slots(run, process) if process else list(range(len(plan.processes)))
-    slot = slots[_only([plan.processes[slot].name for slot in slots], process)]
-    planned = plan.processes[slot]
-    script = (run.process_dir(slot) / "start").read_text(encoding="utf-8")
+    planned = _only(plan, process)
+    script = (run.process_dir(planned.slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
     saved = load_saved(run)
     ref = _ref(saved.experiment, planned.pod, planned.process)
@@ -59,13 +57,7 @@ def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) ->
     spec = files.read(path, changes)
     folder = spec.path.parent
     plan = plan_here(spec.experiment, allocate(spec.experiment, spec.pins), folder, "render")
-    fitting = [process for process in plan.processes if process_name is None or _fits(process, process_name)]
-    if not fitting:
-        names = ", ".join(process.name for process in plan.processes)
-        raise NotFound(
-            f'experiment "{plan.experiment}" has no process "{process_name}"', next=f"its processes: {names}"
-        )
-    process = fitting[_only([process.name for process in fitting], process_name)]
+    process = _only(plan, process_name)
     return Environment(
         experiment=plan.experiment,
         process=process.name,
@@ -118,16 +110,13 @@ def plan_items(
     return items
 
 
-def _only(names: list[str], given: str | None) -> int:
-    if len(names) > 1:
-        which = f'"{given}" fits {len(names)}' if given else f"there are {len(names)} processes"
-        raise UsageError(which, next=f"name one: {', '.join(names)}")
-    return 0
-
-
-def _fits(process: PlannedProcess, name_of_user: str) -> bool:
-    group, _, name = name_of_user.rpartition("/")
-    return name == process.name and (not group or group in (process.group, process.pod))
+def _only(plan: LocalPlan, name: str | None) -> PlannedProcess:
+    """Return the only process that `name` names. Raises NotFound, and UsageError for several."""
+    slots = find_slots(plan, name) if name else range(len(plan.processes))
+    if len(slots) > 1:
+        which = f'"{name}" fits {len(slots)}' if name else f"there are {len(slots)} processes"
+        raise UsageError(which, next=f"name one: {', '.join(plan.processes[slot].name for slot in slots)}")
+    return plan.processes[slots[0]]
 
 
 def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[str, bytes]) -> frozenset[str]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from symphony_charts.backend.status import FINAL, Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
 # A longer wait is reported as a warning, in seconds.
 LONG_S = 30.0
+_View: TypeAlias = Literal["", "lost", "unsupervised"]
 
 
 def is_met(wait: Wait, processes: Sequence[ProcessState]) -> bool:
@@ -107,14 +107,13 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
             raise damaged(run.folder / "plan.json", "it is not that of the state beside it")
     except (NotFound, ToolFailed) as error:
         return _damaged_status(run, error)
-    visibility = _visibility(run, state)
-    if visibility.is_unsupervised:
+    view, note = _view(run, state)
+    if view == "unsupervised":
         # If the supervisor ended in between, it wrote the end of the run first.
         state = run.state()
-        visibility = _visibility(run, state)
-    pairs = zip(state.processes, plan.processes, strict=True)
-    instances = tuple(_instance(run, item, planned, state, plan, visibility) for item, planned in pairs)
-    phase = "lost" if visibility.is_lost else RUN_PHASES.get(state.phase) or _phase_of_live(instances, visibility)
+        view, note = _view(run, state)
+    instances = tuple(_instance(run, process, state, plan, view) for process in state.processes)
+    phase = "lost" if view == "lost" else RUN_PHASES.get(state.phase) or _phase_of_live(instances, view)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -128,14 +127,14 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         services=tuple(_services(plan)),
         events=tuple(run_events(run)) if events else (),
         labels=plan.labels,
-        note=visibility.note,
+        note=note,
     )
 
 
-def _phase_of_live(instances: Sequence[InstanceStatus], visibility: _Visibility) -> Phase:
+def _phase_of_live(instances: Sequence[InstanceStatus], view: _View) -> Phase:
     """Return the phase of a run that has not ended; when all processes have, their logs are still being written."""
     awaited = [instance for instance in instances if not instance.is_service] or instances
-    is_ending = not visibility.is_unsupervised and all(instance.phase in FINAL for instance in awaited)
+    is_ending = view != "unsupervised" and all(instance.phase in FINAL for instance in awaited)
     return "stopping" if is_ending else overall(instances)
 
 
@@ -152,52 +151,35 @@ def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Visibility:
-    """The visibility of a run from this machine; with `is_unsupervised` its state may be outdated."""
-
-    is_lost: bool = False
-    is_unsupervised: bool = False
-    note: str = ""
-
-
-def _visibility(run: Run, state: RunState) -> _Visibility:
+def _view(run: Run, state: RunState) -> tuple[_View, str]:
+    """Return how the state is known, and a note on that; an unsupervised one may be outdated."""
     if state.phase not in LIVE:
-        return _Visibility()
+        return "", ""
     where = run.location
     if where.verdict == "lost":
-        return _Visibility(is_lost=True, note=f"{where.words}; symph down {run.experiment} tidies up")
+        return "lost", f"{where.words}; symph down {run.experiment} tidies up"
     if where.verdict != "here":
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime((run.folder / "state.json").stat().st_mtime))
-        return _Visibility(note=f"{where.words}; this is how it was at {moment}")
+        return "", f"{where.words}; this is how it was at {moment}"
     supervisor = run.supervisor
     if supervisor is None:
         takeover = f"symph up SPEC takes over, symph down {run.experiment} ends it"
-        return _Visibility(
-            is_unsupervised=True, note=f"its supervisor is gone: its processes are not restarted; {takeover}"
-        )
+        return "unsupervised", f"its supervisor is gone: its processes are not restarted; {takeover}"
     stat = read_stat(supervisor.pid)
     if stat and stat.is_stopped:
-        return _Visibility(note=f"its supervisor is stopped, so this may be old: kill -CONT {supervisor.pid}")
-    return _Visibility()
+        return "", f"its supervisor is stopped, so this may be old: kill -CONT {supervisor.pid}"
+    return "", ""
 
 
-def _instance(
-    run: Run,
-    process: ProcessState,
-    planned: PlannedProcess,
-    state: RunState,
-    plan: LocalPlan,
-    visibility: _Visibility,
-) -> InstanceStatus:
-    words = describe_process(process, state)
+def _instance(run: Run, process: ProcessState, state: RunState, plan: LocalPlan, view: _View) -> InstanceStatus:
+    planned, words = plan.processes[process.slot], describe_process(process, state)
     phase: Phase = "stopped" if words == "never started" else _PHASES[process.phase]
-    awaited = wait_words(process.slot, state, plan) if state.phase in LIVE and not visibility.is_lost else ""
+    awaited = wait_words(process.slot, state, plan) if state.phase in LIVE and view != "lost" else ""
     if awaited:
         words = f"{awaited}, {age(time.time() - waiting_since(process, state))}"
-    if visibility.is_lost and phase not in FINAL:
+    if view == "lost" and phase not in FINAL:
         phase, words = "lost", "lost"
-    elif visibility.is_unsupervised and phase == "running" and not is_running(process.wrapper):
+    elif view == "unsupervised" and phase == "running" and not is_running(process.wrapper):
         phase, words = "failed", "ended with an unknown status"
     return InstanceStatus(
         name=process.name,
@@ -210,7 +192,7 @@ def _instance(
         restarts=process.restarts,
         # A process that waits for a restart has none yet.
         status=None if awaited else process.status,
-        reason=(words if awaited or phase == "lost" or (visibility.is_unsupervised and phase == "failed") else "")
+        reason=(words if awaited or phase == "lost" or (view == "unsupervised" and phase == "failed") else "")
         or _why_not_well(run, process, words),
         place=planned.address,
         pod=process.pod,
@@ -240,6 +222,7 @@ def _services(plan: LocalPlan) -> Iterator[ServiceStatus]:
 def run_events(run: Run) -> list[Event]:
     """Return starts and ends as the supervisor noted them, oldest first; only the last ones of each process."""
     state = run.state()
+    plan = run.plan() if state.phase in LIVE else None
     events = [Event(time=state.started, kind="Normal", about=f"Run/{run.run_id}", reason="Started", message="")]
     for process in state.processes:
         about = f"Process/{process.path}"
@@ -247,24 +230,16 @@ def run_events(run: Run) -> list[Event]:
             again = f"restart {process.restarts}" if process.restarts else ""
             events.append(Event(time=process.started, kind="Normal", about=about, reason="Started", message=again))
         if process.ended:
-            is_bad = process.phase in ("failed", "backoff")
-            reason = "Failed" if is_bad else "Ended"
+            kind, reason = ("Warning", "Failed") if process.phase in ("failed", "backoff") else ("Normal", "Ended")
             message = f"exit status {'unknown' if process.status is None else process.status}"
-            kind = "Warning" if is_bad else "Normal"
             events.append(Event(time=process.ended, kind=kind, about=about, reason=reason, message=message))
-    if state.phase in LIVE:
-        events += _long_waits(run.plan(), state)
+        since = waiting_since(process, state)
+        words = wait_words(process.slot, state, plan) if plan and time.time() - since >= LONG_S else ""
+        if words:
+            events.append(Event(time=since, kind="Warning", about=about, reason="Waiting", message=words))
     if state.ended:
         kind = "Warning" if state.phase == "failed" else "Normal"
         message = f"{state.phase}: {state.cause}" if state.cause else state.phase
         about = f"Run/{run.run_id}"
         events.append(Event(time=state.ended, kind=kind, about=about, reason="Ended", message=message))
     return sorted(events, key=lambda event: event.time)
-
-
-def _long_waits(plan: LocalPlan, state: RunState) -> Iterator[Event]:
-    for process in state.processes:
-        since, words = waiting_since(process, state), wait_words(process.slot, state, plan)
-        if words and time.time() - since >= LONG_S:
-            about = f"Process/{process.path}"
-            yield Event(time=since, kind="Warning", about=about, reason="Waiting", message=words)

@@ -6,6 +6,7 @@ experiment in its mark, and sessions without that mark are not touched.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import shutil
@@ -24,24 +25,26 @@ from symphony_charts.system.user_folders import check_private
 _TIMEOUT_S = 10.0
 # Timeout for the start of a server, in seconds.
 START_S = 60.0
-_FORMAT = "#{@slot} #{pane_id} #{pane_pid} #{pane_dead} #{pid}"
+_FORMAT = "#{@slot}|#{pane_id}|#{pane_pid}|#{pane_dead}|#{pane_pipe}|#{pane_tty}|#{pid}"
 
 
 class TmuxSilent(ToolFailed):
     """tmux did not answer in time, or its client could not be started; the server may still run the command later."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Pane:
-    """One pane: its process slot, its id (``%3``), the pid of its program, and if that has ended.
+    """One pane: its process slot, its id (``%3``), the pid of its program, if that has ended, and its terminal.
 
-    `server` is the pid of the tmux server.
+    `is_piped` is true if its output goes to a pipe; `server` is the pid of the tmux server.
     """
 
     slot: int
     id: str
     pid: int
     is_dead: bool
+    is_piped: bool
+    terminal: str
     server: int
 
 
@@ -81,10 +84,12 @@ def list_panes(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[Pane]:
     done = _tmux(socket, "list-panes", "-a", "-F", _FORMAT, timeout_s=timeout_s)
     if done.status:
         return []
-    rows = [line.split() for line in done.text.splitlines()]
+    rows = (line.split("|") for line in done.text.splitlines())
     return [
-        Pane(slot=int(slot), id=pane, pid=int(pid), is_dead=dead == "1", server=int(server))
-        for slot, pane, pid, dead, server in (row for row in rows if len(row) == 5)
+        Pane(int(slot), pane, int(pid), dead == "1", piped == "1", terminal, int(server))
+        for slot, pane, pid, dead, piped, terminal, server in rows
+        # Panes without a slot are the user's.
+        if slot
     ]
 
 
@@ -99,17 +104,6 @@ def respawn(socket: Path, pane: str, timeout_s: float = _TIMEOUT_S) -> None:
     done = _tmux(socket, "respawn-pane", "-k", "-t", pane, timeout_s=timeout_s)
     if done.status:
         raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
-
-
-def panes_without_pipe(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[tuple[int, str]]:
-    """Return slots and ids of the panes with running programs whose output goes to no pipe.
-
-    Raises ToolFailed when the server hangs.
-    """
-    form = "#{@slot} #{pane_id} #{pane_dead}#{pane_pipe}"
-    done = _tmux(socket, "list-panes", "-a", "-F", form, timeout_s=timeout_s)
-    rows = [line.split() for line in done.text.splitlines()] if done.status == 0 else []
-    return [(int(row[0]), row[1]) for row in rows if len(row) == 3 and row[2] == "00"]
 
 
 def pipe(socket: Path, pane: str, command: str, timeout_s: float = _TIMEOUT_S) -> None:
@@ -139,8 +133,7 @@ def select(socket: Path, slot: int) -> None:
 
 def is_terminal_of(socket: Path, terminal: str) -> bool:
     """Return True if a pane of the server has the terminal `terminal` (``/dev/pts/3``)."""
-    done = _tmux(socket, "list-panes", "-a", "-F", "#{pane_tty}")
-    return done.status == 0 and terminal in done.text.split()
+    return any(pane.terminal == terminal for pane in list_panes(socket))
 
 
 def surrounding_server() -> Path | None:
@@ -181,19 +174,6 @@ _MARK = "@symph_experiment"
 _LINES = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSession:
-    """A session on a server that shows an experiment, as recorded by its runs."""
-
-    socket: str
-    session: str
-    experiment: str
-
-    def end(self) -> None:
-        """End the session if it exists and shows the experiment."""
-        _hide(["-S", self.socket], self.session, self.experiment)
-
-
 def check_server(name: object) -> None:
     """Raise SpecError for an invalid name of a tmux server: it is the name of a file in tmux's folder."""
     if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
@@ -205,7 +185,7 @@ def check_server(name: object) -> None:
 def refuse_taken(server: str, session: str) -> None:
     """Raise Conflict if the server has a session of that name that shows no experiment."""
     there = ["-L", server]
-    if _user_tmux(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
+    if call(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
         what = f'the tmux server "{server}" has a session "{session}" that shows no experiment'
         raise Conflict(
             what, next=f"rename it: {shlex.join(['tmux', '-L', server, 'rename-session', '-t', session])} OTHER"
@@ -222,36 +202,33 @@ def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Pat
         # It ends when the log is removed.
         follow = ["tail", "-n", str(_LINES), "--follow=name", str(log)]
         words += [";", "new-window", "-d", "-t", f"={session}:", "-n", title, *follow]
-    done = _user_tmux(there, *words)
+    done = call(there, *words)
     if done.status:
         raise done.failure(f'the tmux server "{server}" does not show "{session}": {done.error_text.strip()}')
     write_json(shown.folder / _FILE, {"socket": done.text.strip(), "session": session})
 
 
-def sessions_of(runs: Iterable[Run]) -> list[ShownSession]:
-    """Return the sessions that show runs, according to their folders."""
-    found = []
-    for shown in runs:
-        try:
-            data = read_json(shown.folder / _FILE)
-        except SymphError:  # not shown, or damaged, which must not prevent its deletion
-            continue
-        found.append(ShownSession(str(data.get("socket")), str(data.get("session")), shown.experiment))
-    return found
+def hide(shown: Run) -> None:
+    """End the session that shows a run, if there is one."""
+    # Not shown, or damaged, which must not prevent its deletion.
+    with contextlib.suppress(SymphError):
+        data = read_json(shown.folder / _FILE)
+        _hide(["-S", str(data.get("socket"))], str(data.get("session")), shown.experiment)
 
 
 def _hide(there: list[str], session: str, experiment: str) -> None:
     if _marked(there, session) == experiment:
-        _user_tmux(there, "kill-session", "-t", f"={session}")
+        call(there, "kill-session", "-t", f"={session}")
 
 
 def _marked(there: list[str], session: str) -> str | None:
     """Return the experiment in the mark of a session; None without session or mark."""
-    done = _user_tmux(there, "show-options", "-qv", "-t", f"={session}:", _MARK)
+    done = call(there, "show-options", "-qv", "-t", f"={session}:", _MARK)
     return done.text.strip() or None if done.status == 0 else None
 
 
-def _user_tmux(there: list[str], *words: str) -> Completed:
+def call(server: Sequence[str], *words: str) -> Completed:
+    """Run a tmux command on a server of the user; `server` are its options. Raises ToolFailed if it hangs."""
     # The server and the shells on it belong to the user.
     env = {"LC_ALL": None, **os.environ, "TMUX": None, "TMUX_PANE": None}
-    return run(["tmux", *there, "-f", "/dev/null", *words], timeout_s=10.0, env=env, check=False)
+    return run(["tmux", *server, "-f", "/dev/null", *words], timeout_s=10.0, env=env, check=False)

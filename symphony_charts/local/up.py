@@ -48,7 +48,7 @@ from symphony_charts.local.supervisor.shutdown import (
     stop,
     tmux_programs,
 )
-from symphony_charts.local.tmux_client import need_tmux, sessions_of
+from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
 from symphony_charts.system import remover
@@ -432,12 +432,10 @@ class Server:
 def delete(name: str, runs: Sequence[Run]) -> None:
     """End `runs`, all of the experiment `name`, and remove their files. Raises CheckFailed for leftovers."""
     with experiment_lock(name, "symph rm"):
-        sessions = sessions_of(runs)
         for run in runs:
             end(run)
+            tmux_client.hide(run)
         left = [entry for run in runs for entry in remover.remove(run.home, name, run.run_id)]
-        for session in sessions:
-            session.end()
     if left:
         step = f"see why, then: symph rm {name}"
         raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)

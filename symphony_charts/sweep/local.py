@@ -229,7 +229,7 @@ def _run_one(
                 return outcome_here(run.trial, going[-1])
         services = allocate(run.experiment, spec.pins)
         # A run from another checkout is not this sweep's to end: `up` refuses it.
-        is_ours = not going or is_same_folder(going[-1].spec_folder or folder, folder)
+        is_ours = not going or is_same_folder(going[-1].places[0] or folder, folder)
         started = up.up(run.experiment, services, folder=folder, force=(again or is_other) and is_ours)
         if started is not None:
             _wait(started, timeout_s, stopper)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import shutil
@@ -25,7 +26,7 @@ def write_file(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
         if _holds(path, data):
             return False
         path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, data, mode)
+        replace_file(path, data, mode)
     except OSError as error:
         raise ToolFailed(f"cannot write {path}: {error.strerror or error}", at=str(path)) from error
     return True
@@ -50,16 +51,35 @@ def _holds(path: Path, data: bytes) -> bool:
         return False
 
 
-def _replace(path: Path, data: bytes, mode: int) -> None:
+def replace_file(path: Path, data: bytes, mode: int = 0o600, *, is_safe: bool = False) -> None:
+    """Write a file beside `path` and rename it. Raises OSError; the old content then remains.
+
+    With `is_safe` readers see the old or the new content after a power loss, too, which costs a write to the disk.
+    """
     handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            file.flush()
+            if is_safe:
+                os.fsync(handle)
         Path(beside).chmod(mode)
         Path(beside).replace(path)
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
+    if is_safe:
+        flush_folder(path.parent)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with contextlib.suppress(OSError):
+            os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 # The minimum free space for useful work, in bytes.

@@ -215,7 +215,7 @@ class ConformanceOfLogs:
         assert place.symph("logs", "w-1", "exp").stdout == "1\n"
         done = place.symph("logs", "w/9", "exp")
         assert done.returncode == 8
-        assert "no replica 9" in done.stderr
+        assert 'no process "w/9"' in done.stderr
 
     def test_tail_and_regex_choose_lines(self, place: Place) -> None:
         place.launch(a=sh("for i in 1 2 3 4 5; do echo line $i; done"))

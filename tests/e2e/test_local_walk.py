@@ -85,7 +85,7 @@ def test_a_container_that_only_looks_leaves_a_run_of_another_alone() -> None:
         for words in _LOOKING:
             walk.do(f"symph B {words}")
             assert walk.answers[-1].status in (0, 2, 6), walk.answers[-1]
-        assert "runs in another container of this machine (A)" in world.symph("B", "ls").out
+        assert "runs on A, in another container" in world.symph("B", "ls").out
         assert world.look("A", STATE).files == before
         for words in _CHANGING:
             walk.do(f"symph B {words.format(spec=f'{HOME}/exp/a.claim.1.yaml')}")
@@ -101,7 +101,7 @@ def test_a_run_whose_container_is_gone_is_lost_until_it_is_ended() -> None:
         for step in ("reboot A container", "up A a plain 1", "reboot A container"):
             walk.do(step)
         (item,) = json.loads(world.symph("A", "ls", "-o", "json").out)["items"]
-        assert (item["phase"], item["note"]) == ("lost", "its container is gone; symph down a tidies up")
+        assert (item["phase"], item["note"]) == ("lost", "it ran on A and is gone; symph down a tidies up")
         assert "lost" in world.symph("A", "p", "a").out
         status = world.symph("A", "status", "a", "-o", "json")
         assert (status.status, json.loads(status.out)["items"][0]["why"]["cause"]) == (1, "lost")

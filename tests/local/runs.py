@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from symphony_charts.local import up
-from symphony_charts.local.runs import Run
+from symphony_charts.local.runs import Run, describe_process
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from tests.waiting import eventually
@@ -57,3 +57,9 @@ def failure_of(run: Run) -> str:
 def wrapper_pids(run: Run) -> list[int]:
     """Return the pids of the programs in the panes of a run."""
     return [process.wrapper.pid for process in run.state().processes if process.wrapper]
+
+
+def states_of(run: Run) -> list[str]:
+    """Return the states of the processes of a run as text."""
+    state = run.state()
+    return [describe_process(process, state) for process in state.processes]

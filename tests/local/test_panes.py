@@ -34,7 +34,7 @@ def dead() -> Iterator[ProcessRecord]:
 def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
     phase: str, is_followed: bool, dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, server=1)
+    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=1)
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
     panes = Panes(Run(tmp_path), [process_state(phase, wrapper=dead)], Loop(), lambda _slot: None)
     assert panes.adopt() == 1
@@ -44,7 +44,7 @@ def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
 def test_what_was_started_again_meanwhile_is_followed(
     dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, server=1)
+    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=1)
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
     other = ProcessRecord(pid=dead.pid - 1, start=dead.start)
     panes = Panes(Run(tmp_path), [process_state("backoff", wrapper=other)], Loop(), lambda _slot: None)

@@ -15,8 +15,8 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.plan.records import Backoff
 from symphony_charts.local.run_state import write_record
-from symphony_charts.local.runs import Run, process_items
-from tests.local.runs import log_of, python, start, supervisor_pid, until
+from symphony_charts.local.runs import Run
+from tests.local.runs import log_of, python, start, states_of, supervisor_pid, until
 from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -168,8 +168,8 @@ def test_a_killed_tmux_is_the_cause_and_not_the_process_that_could_not_print(tmp
     until(lambda: all("on" in log_of(run, f"agent-{number}") for number in range(3)))
     os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
     assert local_run.wait(run) == 1
-    assert [item["state"].partition(" after")[0] for item in process_items(run)] == ["stopped"] * 3
-    assert all(item["state"].endswith("(tmux was killed)") for item in process_items(run))
+    assert [text.partition(" after")[0] for text in states_of(run)] == ["stopped"] * 3
+    assert all(text.endswith("(tmux was killed)") for text in states_of(run))
 
 
 def test_tmux_killed_while_nobody_watched_is_the_cause_as_well(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_closed_pane_is_told_and_a_process_that_restarts_gets_another(tmp_path
     until(lambda: "on" in log_of(run, "p0"))
     _close_pane(run, 0)
     until(lambda: phases(run)[0] == "backoff")
-    assert "(its pane was closed)" in process_items(run)[0]["state"]
+    assert "(its pane was closed)" in states_of(run)[0]
     until(lambda: phases(run) == ["running"] * count)
     size = len(log_of(run, "p0"))
     until(lambda: len(log_of(run, "p0")) > size)
@@ -214,7 +214,7 @@ def test_a_pane_closed_while_nobody_watched_is_no_killed_tmux(tmp_path: Path) ->
     until(lambda: not run.is_supervised)
     _close_pane(run, 0)
     local_run.ensure_supervised(run)
-    assert "(its pane was closed)" in process_items(run)[0]["state"]
+    assert "(its pane was closed)" in states_of(run)[0]
     until(lambda: phases(run) == ["running"])
     size = len(log_of(run, "a"))
     until(lambda: len(log_of(run, "a")) > size)
@@ -226,7 +226,7 @@ def test_without_a_restart_a_closed_pane_is_why_the_run_failed(tmp_path: Path) -
     until(lambda: phases(run) == ["running"] * 2)
     _close_pane(run, 0)
     assert local_run.wait(run) == 143
-    assert process_items(run)[0]["state"].startswith("failed 143 (its pane was closed)")
+    assert states_of(run)[0].startswith("failed 143 (its pane was closed)")
     assert phases(run) == ["failed", "stopped"]
 
 

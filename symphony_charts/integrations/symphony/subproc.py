@@ -29,7 +29,8 @@ from symphony_charts.integrations.symphony.local_spec import (
 )
 from symphony_charts.integrations.symphony.tmux import TmuxBackend
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import Run, process_items, runs_of
+from symphony_charts.local.run_state import ProcessState
+from symphony_charts.local.runs import Run, runs_of
 from symphony_charts.spec.model import Experiment
 
 __all__ = [
@@ -132,7 +133,7 @@ class SubprocBackend(TmuxBackend):
 
     def _follow(self, run: Run) -> int:
         """Forward the output of the processes until the run is over, and return its exit status."""
-        streams = [_Stream(run, item, self._log_dir, prints=self._prints) for item in process_items(run)]
+        streams = [_Stream(run, process, self._log_dir, prints=self._prints) for process in run.state().processes]
         with contextlib.ExitStack() as stack:
             for stream in streams:
                 stack.enter_context(contextlib.closing(stream))
@@ -186,11 +187,11 @@ def _deaf() -> Iterator[None]:
 class _Stream:
     """The output of one process, for the terminal and a file."""
 
-    def __init__(self, run: Run, item: Mapping[str, Any], log_dir: Path | None, *, prints: bool) -> None:
-        self._log = run.process_dir(int(item["slot"])) / "log"
+    def __init__(self, run: Run, process: ProcessState, log_dir: Path | None, *, prints: bool) -> None:
+        self._log = run.process_dir(process.slot) / "log"
         names = WrittenNames.of(run)
-        name = names.process(item["group"], item["name"])
-        self._name = f"{names.group(item['group'])}:{name}" if item["group"] else name
+        name = names.process(process.group, process.name)
+        self._name = f"{names.group(process.group)}:{name}" if process.group else name
         self._prints = prints
         self._offset = 0
         self._rest = b""

@@ -23,7 +23,7 @@ from symphony_charts.integrations.symphony.local_spec import (
 )
 from symphony_charts.integrations.symphony.spec import CLUSTER, ExperimentSpec, speaks
 from symphony_charts.local.logs import LogFile
-from symphony_charts.local.runs import Run, find_run, find_slots, process_items, runs_of
+from symphony_charts.local.runs import Run, describe_process, find_run, find_slots, runs_of
 from symphony_charts.local.tmux_client import DEFAULT_WINDOW, check_server, refuse_taken
 from symphony_charts.spec.data import to_record
 from symphony_charts.spec.model import Experiment, Process
@@ -199,12 +199,12 @@ class TmuxBackend(OurCluster):
         described: dict[str | None, dict[str, dict[str, str]]] = {}
         with symphonys():
             run = find_run(sanitize(experiment_name))
-            names, items = WrittenNames.of(run), process_items(run)
-        for item in items:
-            status = "live" if item["phase"] in ("starting", "running") else str(item["state"])
-            name = names.process(item["group"], item["name"])
+            names, state = WrittenNames.of(run), run.state()
+        for process in state.processes:
+            status = "live" if process.phase in ("starting", "running") else describe_process(process, state)
+            name = names.process(process.group, process.name)
             if name != DEFAULT_WINDOW:
-                described.setdefault(names.group(item["group"]) or None, {})[name] = {"status": status}
+                described.setdefault(names.group(process.group) or None, {})[name] = {"status": status}
         return described
 
     def describe_process_group(
@@ -236,7 +236,7 @@ class TmuxBackend(OurCluster):
         with symphonys():
             run = find_run(sanitize(experiment_name))
             name = f"{process_group}/{process_name}" if process_group else process_name
-            logs = [LogFile(run.process_dir(index) / "log") for index in find_slots(run, sanitize(name))]
+            logs = [LogFile(run.process_dir(index) / "log") for index in find_slots(run.plan(), sanitize(name))]
         lines = [line for log in logs for _, _, text in log.lines() for line in text.splitlines() or [""]]
         return lines if tail < 0 else lines[-tail:] if tail else []
 

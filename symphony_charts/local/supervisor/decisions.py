@@ -173,8 +173,7 @@ class _Transition:
             self._note(slot, phase="failed")
             # A service that exits with 0 has failed as well.
             status = 1 if process.status == 0 else process.status
-            failure = Failure(name=process.name, status=status, slot=slot, limit=process.limit)
-            self._failed = self._failed or failure
+            self._failed = self._failed or Failure(name=process.name, status=status, slot=slot)
             if decision.stops:
                 self._stop("failed")
                 return

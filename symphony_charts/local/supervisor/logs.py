@@ -115,9 +115,10 @@ class LogPipes:
         self._is_full = False
         with_terminal = {process.slot for process in self._run.plan().processes if process.tty}
         try:
-            for slot, pane in tmux_client.panes_without_pipe(self._run.socket, timeout_s=_ANSWER_S):
-                if slot in with_terminal:
-                    tmux_client.pipe(self._run.socket, pane, log_pipe(str(self._run.process_dir(slot))), _ANSWER_S)
+            for pane in tmux_client.list_panes(self._run.socket, timeout_s=_ANSWER_S):
+                if pane.slot in with_terminal and not pane.is_dead and not pane.is_piped:
+                    command = log_pipe(str(self._run.process_dir(pane.slot)))
+                    tmux_client.pipe(self._run.socket, pane.id, command, _ANSWER_S)
         except SymphError as error:
             log_line(f"logs are not written yet: {error}")
             self._is_full = True

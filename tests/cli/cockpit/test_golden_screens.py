@@ -20,7 +20,6 @@ from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogLine, LogQuery, ServiceStatus, Usage
 from symphony_charts.cli import cockpit_rows
 from symphony_charts.cli.cockpit import Cockpit, Table
-from symphony_charts.cli.cockpit_rows import cut
 from symphony_charts.errors import NotFound
 from tests.golden import check_golden
 from tests.pages.blocks import ROOT, blocks_of
@@ -114,7 +113,7 @@ def screen_of(app: Cockpit) -> str:
     rows = [[segment for strip in line for segment in strip] for line in update.strips]
     texts = ["".join(segment.text for segment in row).rstrip() for row in rows]
     colours = [
-        f"line {number}, {colour}: {cut(segment.text.strip(), 20)}"
+        f"line {number}, {colour}: {segment.text.strip()[:20]}"
         for number, row in enumerate(rows, start=1)
         for segment in row
         if (colour := colour_of(segment.style)) and segment.text.strip()

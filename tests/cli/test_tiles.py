@@ -1,14 +1,19 @@
-"""Text of the borders and the status line of tiles."""
+"""Text of the borders and the status line of tiles, and of a pipe whose lines cannot be read."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, Phase
-from symphony_charts.cli.tiles import capacity, choose, literal, status_line, window_name
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogLine, LogQuery, Phase
+from symphony_charts.cli.tiles import Feed, capacity, choose, literal, status_line, window_name
+from symphony_charts.errors import ToolFailed
+from symphony_charts.local.backend import LocalWatcher
 
 
 def instance(index: int, phase: Phase = "running") -> InstanceStatus:
@@ -45,3 +50,24 @@ def test_tmux_finds_neither_a_format_nor_an_end_of_a_command_in_what_is_told(tex
     assert told.isprintable()
     assert not re.search(r"(?<!#)(##)*#(?!#)", told)
     assert not told.endswith(";")
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ToolFailed("the log is damaged"), "symph: the log is damaged\n"),
+        (OSError(24, "too many"), "symph: OSError: [Errno 24] too many\n"),
+    ],
+)
+def test_why_no_line_comes_any_more_is_the_last_line(
+    error: Exception, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def logs(_watcher: LocalWatcher, name: str, _query: LogQuery) -> Iterator[LogLine]:
+        yield LogLine(time=0.0, process="a", text=f"of {name}\n")
+        raise error
+
+    monkeypatch.setattr(LocalWatcher, "logs", logs)
+    feed = Feed(LocalWatcher(), "exp", ["a"], tmp_path)
+    feed.start()
+    with feed.pipes["a"].open() as pipe:
+        assert [pipe.readline(), pipe.readline()] == ["of exp\n", line]
