@@ -73,7 +73,7 @@ def test_the_extra_all_holds_every_extra_but_the_large_and_the_compiled_ones() -
         extra: {item.name for item in DECLARED if item.marker and item.marker.evaluate({"extra": extra})}
         for extra in extras
     }
-    assert in_all == set().union(*(each[extra] for extra in extras - {"all", "optuna", "re2", "torchx"}))
+    assert in_all == set().union(*(each[extra] for extra in extras - {"all", "optuna", "torchx"}))
 
 
 @pytest.mark.skipif(not os.environ.get("SYMPH_REQUIRE_TOOLS"), reason="only where no test may be skipped")

@@ -15,7 +15,7 @@ from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import data
 from symphony_charts.kinds import registry
 from symphony_charts.kubernetes.releases import helm_client
-from symphony_charts.oci import workspace
+from symphony_charts.oci import images as oci_images
 from symphony_charts.settings import project
 from symphony_charts.spec import files
 from symphony_charts.spec import pods as spec_pods
@@ -106,7 +106,7 @@ _REGISTRY = ("plain-http", "ca-file", "cert-file", "key-file", "insecure-skip-tl
 
 def run(args: argparse.Namespace) -> int:
     """Package all specs or none; with `--push`, publish them afterwards."""
-    images = workspace.Images()
+    images = oci_images.Images()
     named = project.settings_of_spec(Path(cli_specs.specs_of(args.specs)[0])).template
     args.template = named if args.template is None else args.template
     if args.push and (args.template or named):
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def _package(args: argparse.Namespace, images: workspace.Images) -> int:
+def _package(args: argparse.Namespace, images: oci_images.Images) -> int:
     dest = Path(args.dest)
     specs = cli_specs.specs_of(args.specs)
     if len(specs) == 1 and args.output in ("table", "wide"):
@@ -142,7 +142,7 @@ def _package(args: argparse.Namespace, images: workspace.Images) -> int:
 
 
 def _package_many(
-    args: argparse.Namespace, specs: list[str], dest: Path, images: workspace.Images
+    args: argparse.Namespace, specs: list[str], dest: Path, images: oci_images.Images
 ) -> list[dict[str, object]]:
     """Return the records of all charts, in order; unchanged specs are not read again."""
     cache = chart_folder.PackageCache(
@@ -169,13 +169,13 @@ def _package_many(
 
 
 def _prepare_all(
-    args: argparse.Namespace, paths: Sequence[str], dest: Path, images: workspace.Images
+    args: argparse.Namespace, paths: Sequence[str], dest: Path, images: oci_images.Images
 ) -> list[package.Packaged]:
     filled = package.template(args.template)
     is_other = bool(args.template) and filled.makes != package.template().makes
 
     def prepare(path: str) -> package.Packaged:
-        spec = workspace.with_images(files.read(path, args.spec_set), images.by_base)
+        spec = oci_images.with_images(files.read(path, args.spec_set), images.by_base)
         prepared = cli_specs.prepared_of(args, spec, force=True)
         packaged = package.package(
             prepared, spec, dest, filled, version=args.version, is_forced=args.force_unschedulable
@@ -203,8 +203,8 @@ def _say_missing(item: package.Packaged) -> None:
         output.note(f"not here, and not needed for the chart: secret files {', '.join(missing)}\n  next: {step}")
 
 
-def _record(item: package.Packaged, touched: int, images: workspace.Images) -> dict[str, object]:
-    used = workspace.images_of(item.spec.experiment) if images.records else []
+def _record(item: package.Packaged, touched: int, images: oci_images.Images) -> dict[str, object]:
+    used = oci_images.images_of(item.spec.experiment) if images.records else []
     left = registry.runs_on(item.prepared.own.chart, item.prepared.values)
     return {
         "name": item.chart.name,

@@ -13,7 +13,7 @@ from symphony_charts.cli import git_repository, options, output, reports, secret
 from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
 from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import pointer, prepare
-from symphony_charts.oci import workspace
+from symphony_charts.oci import images as oci_images
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.settings import project
 from symphony_charts.spec import files as spec_files
@@ -97,7 +97,7 @@ def _candidates(
     given = pointer.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
 
     def candidate(path: str) -> prepare.Candidate:
-        spec = workspace.with_images(spec_files.read(path, args.spec_set), images)
+        spec = oci_images.with_images(spec_files.read(path, args.spec_set), images)
         return prepare.prepare_publish(
             spec,
             filled,

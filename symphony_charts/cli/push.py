@@ -14,6 +14,7 @@ from symphony_charts.cli import options, output
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import names
 from symphony_charts.oci import client, push, transport, workspace
+from symphony_charts.oci import images as oci_images
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.secrets import leaks
 from symphony_charts.settings import project
@@ -119,7 +120,7 @@ def _pushed(args: argparse.Namespace, charts: list[chart_folder.PackedChart]) ->
         return pushed
 
 
-def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> workspace.Images:
+def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images.Images:
     """Add the workspace to the images of all `specs`, push them, and return them.
 
     With `--dry-run` print the images to stderr instead of pushing. Raises Conflict for a secret in a file.
@@ -130,12 +131,12 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> workspace.
     access = access_of(args, host=client.parse_reference(args.image_repo).host)
     folder = Path(args.workspace).expanduser()
     read = [spec_files.read(path, args.spec_set) for path in specs]
-    bases = list(dict.fromkeys(image for spec in read for image in workspace.images_of(spec.experiment)))
+    bases = list(dict.fromkeys(image for spec in read for image in oci_images.images_of(spec.experiment)))
     entries = workspace.read_workspace(folder)
     secrets_files.guard_of(read, project.find_settings(folder).allowed_leaks).refuse(
         {str(folder / entry.path): entry.content for entry in entries}
     )
-    images = workspace.Images()
+    images = oci_images.Images()
     files = [{"path": entry.path, "bytes": len(entry.content)} for entry in entries if not entry.is_folder]
     for entry in entries if args.dry_run else ():
         if not entry.is_folder:

@@ -143,7 +143,6 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sou
         place: status_sources.Part(
             name=place.name,
             ask=partial(status_sources.ask_cluster, place, question.name),
-            address=partial(status_sources.address_of, place),
             is_needed=question.names_cluster,
         )
         for place in question.places
@@ -151,7 +150,6 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sou
     git = status_sources.Part(
         name="git",
         ask=partial(status_sources.ask_git, args, question.settings, question.env),
-        address=partial(status_sources.address_of_git, question.settings),
         is_needed=question.names_git,
     )
     parts: list[status_sources.Part[Any]] = [here] if question.is_here else []

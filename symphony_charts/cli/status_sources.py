@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -22,12 +23,11 @@ from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops.store.environments import Placed, pointers
 from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
-from symphony_charts.kubernetes.login import read_context
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.settings.project import Settings
-from symphony_charts.system.git.program import REACH_S, direct_address, git_address
 from symphony_charts.system.user_folders import state_dir
 
+T = TypeVar("T")
 _ARGO = ("argoproj.io/v1alpha1", "Application")
 
 
@@ -77,19 +77,6 @@ def ask_here(name: str) -> Live:
     except NotFound:
         statuses = []
     return Live(found=[(status, diagnose_status(status)) for status in statuses])
-
-
-def address_of(place: Place) -> tuple[str, int] | None:
-    """Return host and port of a place's API server, or None behind a proxy.
-
-    Raises ToolFailed without a kubeconfig, SpecError for a broken one.
-    """
-    cluster = read_context(place.kubeconfig, place.context).cluster
-    return None if cluster.text("proxy-url") else direct_address(cluster.text("server"))
-
-
-def address_of_git(settings: Settings) -> tuple[str, int] | None:
-    return git_address(settings.repository.url) if settings.repository else None
 
 
 def ask_cluster(place: Place, name: str) -> Live:
@@ -251,59 +238,48 @@ class Row:
         }
 
 
-T = TypeVar("T")
-
 # Timeout for all answers in seconds.
 ANSWER_S = 60.0
 
 
 @dataclass(kw_only=True)
 class Part(Generic[T]):
-    """A query: its name, its function, and a function that returns the host and port that it needs, if known.
+    """A query: its name and its function. After `ask_all` it has an `answer` or an `error`.
 
-    After `ask_all` it has an `answer` or an `error`. The error is raised if the answer `is_needed`.
+    The error is raised if the answer `is_needed`.
     """
 
     name: str
     ask: Callable[[], T]
-    address: Callable[[], tuple[str, int] | None] = lambda: None
     is_needed: bool = False
     answer: T | None = None
     error: SymphError | None = None
-    bug: Exception | None = None
-    _is_done: threading.Event = field(default_factory=threading.Event)
-
-    def run(self) -> None:
-        try:
-            if address := self.address():
-                _reach(address)
-            self.answer = self.ask()
-        except SymphError as error:
-            self.error = error
-        except Exception as error:
-            self.bug = error
-        self._is_done.set()
-
-    def wait(self, began: float) -> None:
-        """Wait for the answer. Raises errors that no SymphErrors are, and that of a needed answer."""
-        if not self._is_done.wait(max(0.0, began + ANSWER_S - time.monotonic())):
-            self.error = ToolFailed(f"{self.name} does not answer within {ANSWER_S:g} s")
-        if self.bug or (self.error and self.is_needed):
-            raise self.bug or self.error  # type: ignore[misc]  # one of them
 
 
 def ask_all(parts: Sequence[Part[Any]]) -> None:
-    """Ask all parts at once, so that each has an answer or an error."""
+    """Ask all parts at once. Raises the error of a needed one, and errors that are no SymphErrors."""
     began = time.monotonic()
-    for part in parts:
-        threading.Thread(target=part.run, daemon=True).start()
-    for part in parts:
-        part.wait(began)
+    futures = [_asked(part.ask) for part in parts]
+    for part, future in zip(parts, futures, strict=True):
+        try:
+            part.answer = future.result(max(0.0, began + ANSWER_S - time.monotonic()))
+        except concurrent.futures.TimeoutError:
+            part.error = ToolFailed(f"{part.name} does not answer within {ANSWER_S:g} s")
+        except SymphError as error:
+            part.error = error
+        if part.error and part.is_needed:
+            raise part.error
 
 
-def _reach(address: tuple[str, int]) -> None:
-    try:
-        socket.create_connection(address, REACH_S).close()
-    except OSError as error:
-        reason = "timed out" if isinstance(error, TimeoutError) else error.strerror or str(error)
-        raise ToolFailed(f"{address[0]}:{address[1]} takes no connection: {reason}") from error
+def _asked(ask: Callable[[], T]) -> Future[T]:
+    """Call `ask` in a daemon thread, which does not keep the program when it hangs."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(ask())
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future

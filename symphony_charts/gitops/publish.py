@@ -28,7 +28,7 @@ from symphony_charts.gitops.base import (
 )
 from symphony_charts.gitops.pointer import Deployed, Given, Pointer, environment_values, move_of
 from symphony_charts.gitops.published import run_of
-from symphony_charts.gitops.snapshot import Entry, Snapshot, entries_id, file_entry, hash_of, top_entries
+from symphony_charts.gitops.snapshot import Entry, Snapshot, entries_id, file_entry, top_entries
 from symphony_charts.settings.project import Destination
 
 # The only file of a chart that contains its version.
@@ -65,13 +65,13 @@ def decide_version(
     values of the newest version. Raises Conflict if `wanted` exists with other content.
     """
     last = newest(published)
-    tops: dict[str, dict[str, Entry]] = {}
+    parts = top_entries(chart.files)
     if wanted is not None:
         check_version(wanted)
         same = chart.with_version(wanted)
         if wanted not in published:
             return Decision(chart=same, is_new=True, last=last)
-        if not _is_at(chart, wanted, published[wanted].oid, tops):
+        if not _is_at(chart, wanted, published[wanted].oid, parts):
             raise Conflict(
                 f"{chart.name} {wanted} is published already, with other content",
                 f"{published[wanted].oid[:12]} in the repository",
@@ -79,7 +79,7 @@ def decide_version(
             )
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):
-        if semver.Version.is_valid(version) and _is_at(chart, version, published[version].oid, tops):
+        if semver.Version.is_valid(version) and _is_at(chart, version, published[version].oid, parts):
             return Decision(chart=chart.with_version(version), is_new=False, last=last)
     if last is None:
         return Decision(chart=chart.with_version(FIRST_VERSION), is_new=True)
@@ -89,13 +89,10 @@ def decide_version(
     )
 
 
-def _is_at(chart: Chart, version: str, oid: str, tops: dict[str, dict[str, Entry]]) -> bool:
-    """Return True if the tree `oid` holds `chart` under `version`; `tops` caches version-independent entries."""
-    hash_name = hash_of(oid)
-    if hash_name not in tops:
-        tops[hash_name] = top_entries(chart.files, hash_name)
-    own = file_entry(chart.with_version(version).files[_VERSIONED], hash_name)
-    return entries_id({**tops[hash_name], _VERSIONED: own}, hash_name) == oid
+def _is_at(chart: Chart, version: str, oid: str, parts: Mapping[str, Entry]) -> bool:
+    """Return True if the tree `oid` holds `chart` under `version`; `parts` are the entries of its other files."""
+    own = file_entry(chart.with_version(version).files[_VERSIONED])
+    return entries_id({**parts, _VERSIONED: own}) == oid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

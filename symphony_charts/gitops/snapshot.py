@@ -45,12 +45,11 @@ class Source(Protocol):
 class Snapshot:
     """The tree of `commit`, loaded from `source` as it is read.
 
-    `commit` is empty for a branch that does not exist yet; `hash_name` is the hash of its objects. Paths are relative
-    to the folder `root` of the repository. `load` gets many parts at once, which is faster than one by one.
+    `commit` is empty for a branch that does not exist yet. Paths are relative to the folder `root` of the repository.
+    `load` gets many parts at once, which is faster than one by one.
     """
 
     commit: str = ""
-    hash_name: str = "sha1"
     root: str = ""
     source: Source | None = None
     _folders: dict[str, Mapping[str, Entry]] = field(default_factory=dict)
@@ -139,19 +138,16 @@ def _unreadable(path: str) -> ToolFailed:
     return ToolFailed(f"the copy of the repository on this machine lacks {path}")
 
 
-def parse_tree(data: bytes, hash_name: str = "sha1") -> dict[str, Entry]:
-    """Return the entries of a Git tree object; `hash_name` sets the length of the ids.
-
-    Source: git, Documentation/user-manual "tree object".
-    """
+def parse_tree(data: bytes) -> dict[str, Entry]:
+    """Return the entries of a Git tree object. Source: git, Documentation/user-manual "tree object"."""
     entries: dict[str, Entry] = {}
-    start, size = 0, 32 if hash_name == "sha256" else 20
+    start = 0
     while start < len(data):
         space = data.index(b" ", start)
         end = data.index(b"\0", space)
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
-        entries[name] = Entry(mode=data[start:space].decode(), oid=data[end + 1 : end + 1 + size].hex())
-        start = end + 1 + size
+        entries[name] = Entry(mode=data[start:space].decode(), oid=data[end + 1 : end + 21].hex())
+        start = end + 21
     return entries
 
 
@@ -159,31 +155,26 @@ def parse_tree(data: bytes, hash_name: str = "sha1") -> dict[str, Entry]:
 Edits: TypeAlias = Mapping[str, "bytes | None"]
 
 
-def hash_of(oid: str) -> str:
-    """Return the name of the hash function of an object id."""
-    return "sha256" if len(oid) == 64 else "sha1"
-
-
-def object_id(kind: Literal["blob", "tree"], data: bytes, hash_name: str = "sha1") -> str:
-    """Return the id of the object with `data` by `hash_name` (sha1 or sha256)."""
+def object_id(kind: Literal["blob", "tree"], data: bytes) -> str:
+    """Return the id of the object with `data`."""
     header = b"%s %d\0" % (kind.encode(), len(data))
-    return hashlib.new(hash_name, header + data, usedforsecurity=False).hexdigest()
+    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
 
 
-def entries_id(entries: Mapping[str, Entry], hash_name: str) -> str:
+def entries_id(entries: Mapping[str, Entry]) -> str:
     """Return the id of the tree with `entries`: Git sorts by the bytes of names, with a slash after folder names."""
     named = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
     named.sort(key=lambda item: item[0] + b"/" if item[1].is_folder else item[0])
     lines = (b"%s %s\0%s" % (entry.mode.encode(), name, bytes.fromhex(entry.oid)) for name, entry in named)
-    return object_id("tree", b"".join(lines), hash_name)
+    return object_id("tree", b"".join(lines))
 
 
-def tree_id(files: Mapping[str, bytes], hash_name: str = "sha1") -> str:
+def tree_id(files: Mapping[str, bytes]) -> str:
     """Return the id of the tree that holds exactly `files` (path -> content)."""
-    return entries_id(top_entries(files, hash_name), hash_name)
+    return entries_id(top_entries(files))
 
 
-def top_entries(files: Mapping[str, bytes], hash_name: str) -> dict[str, Entry]:
+def top_entries(files: Mapping[str, bytes]) -> dict[str, Entry]:
     """Return the entries at the top of the tree that holds exactly `files`."""
     entries: dict[str, Entry] = {}
     folders: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
@@ -192,12 +183,12 @@ def top_entries(files: Mapping[str, bytes], hash_name: str) -> dict[str, Entry]:
         if below:
             folders[top][below] = content
         else:
-            entries[top] = file_entry(content, hash_name)
-    return entries | {name: Entry(mode=FOLDER, oid=tree_id(inside, hash_name)) for name, inside in folders.items()}
+            entries[top] = file_entry(content)
+    return entries | {name: Entry(mode=FOLDER, oid=tree_id(inside)) for name, inside in folders.items()}
 
 
-def file_entry(content: bytes, hash_name: str = "sha1") -> Entry:
-    return Entry(mode=FILE, oid=object_id("blob", content, hash_name))
+def file_entry(content: bytes) -> Entry:
+    return Entry(mode=FILE, oid=object_id("blob", content))
 
 
 def check_edits(tip: Snapshot, edits: Edits) -> None:

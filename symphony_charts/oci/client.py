@@ -9,7 +9,6 @@ import base64
 import hashlib
 import json
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
@@ -25,7 +24,6 @@ _ACCEPT = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
 )
-_TRIES, _FIRST_PAUSE_S = 5, 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,17 +181,13 @@ class Registry:
         pushes: bool = False,
         also: str = "",
     ) -> Answer:
-        """Send a request to a path of the registry, with a token if required; retry while it is busy."""
+        """Send a request to a path of the registry, with a token if required."""
         scope = f"repository:{repository}:pull{',push' if pushes else ''}"
         scopes = (scope, f"repository:{also}:pull") if also else (scope,)
-        for number in range(_TRIES):
+        answer = self._send(method, path, headers or {}, body, " ".join(scopes))
+        if answer.status == 401:
+            self._authorise(answer.headers.get("www-authenticate", ""), scopes)
             answer = self._send(method, path, headers or {}, body, " ".join(scopes))
-            if answer.status == 401:
-                self._authorise(answer.headers.get("www-authenticate", ""), scopes)
-                answer = self._send(method, path, headers or {}, body, " ".join(scopes))
-            if answer.status not in (408, 429, 500, 502, 503, 504) or number == _TRIES - 1:
-                break
-            time.sleep(_FIRST_PAUSE_S * 2**number)
         if answer.status in ok:
             return answer
         hint = self._login_hint() if answer.status in (401, 403) else "look at the registry's log"

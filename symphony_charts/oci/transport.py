@@ -11,7 +11,10 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
+
+import urllib3
 
 from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.system.subprocess_runner import progress_notice, run
@@ -79,12 +82,20 @@ def _ask_helper(helper: str, host: str) -> Login | None:
 
 
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
-_MOST_BYTES = 8 << 30
 # Timeouts for connecting to a host and for its answer.
 _CONNECT_S, _TIMEOUT_S = 5.0, 60.0
 _MOST_REDIRECTS = 3
-# Errors of a connection that the server closed after it was idle for too long.
-_CLOSED = (http.client.RemoteDisconnected, http.client.BadStatusLine, ConnectionResetError, BrokenPipeError)
+# Try again if the registry is busy, or closed an idle connection; not if it accepts no connection.
+_RETRIES = urllib3.Retry(
+    total=5,
+    connect=0,
+    read=1,
+    status=4,
+    status_forcelist=(408, 429, 500, 502, 503, 504),
+    backoff_factor=0.2,
+    allowed_methods=None,
+    raise_on_status=False,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +131,6 @@ class Access:
         return context
 
 
-def _open(connection: http.client.HTTPConnection) -> None:
-    """Connect with a short timeout; answers may take longer."""
-    connection.timeout = _CONNECT_S
-    connection.connect()
-    connection.sock.settimeout(_TIMEOUT_S)
-
-
 def _unreadable(flag: str, path: str, error: OSError) -> SpecError:
     reason = "it holds no certificate and key" if isinstance(error, ssl.SSLError) else error.strerror
     return SpecError.one(f"cannot use {path}: {reason}", flag, "give a file in PEM")
@@ -156,12 +160,11 @@ class Transport:
 
     host: str
     access: Access
-    _connections: dict[str, http.client.HTTPConnection] = field(default_factory=dict)
+    _pool: Any = None
 
     def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        self._connections.clear()
+        if self._pool is not None:
+            self._pool.clear()
 
     @property
     def base(self) -> str:
@@ -188,18 +191,21 @@ class Transport:
 
         Raises ToolFailed if the host is unreachable.
         """
-        path = f"{address.path}?{address.query}" if address.query else address.path
-        origin = f"{address.scheme}://{address.netloc}"
-        # The server may have closed a connection that was idle: then try again with a new one.
-        while True:
-            was_open = origin in self._connections
-            try:
-                answer = self._send(origin, method, path, headers, body)
-                break
-            except (OSError, http.client.HTTPException) as error:
-                self._drop(origin)
-                if not (was_open and isinstance(error, _CLOSED)):
-                    raise self._unreachable(origin, error) from error
+        try:
+            with progress_notice(f"{address.scheme}://{address.netloc}"):
+                response = self._opened().request(
+                    method,
+                    address.geturl(),
+                    body=body,
+                    headers={"User-Agent": "symphony-charts", **headers},
+                    redirect=False,
+                    retries=_RETRIES,
+                    timeout=urllib3.Timeout(connect=_CONNECT_S, read=_TIMEOUT_S),
+                )
+        except (OSError, urllib3.exceptions.HTTPError) as error:
+            raise _unreachable(address.netloc, error) from error
+        answered = {name.lower(): value for name, value in response.headers.items()}
+        answer = Answer(status=response.status, headers=answered, body=response.data)
         if answer.status in (301, 302, 303, 307, 308) and method == "GET" and redirects < _MOST_REDIRECTS:
             target = self.place(urljoin(address.geturl(), answer.headers.get("location", "")))
             is_same = target.netloc == address.netloc
@@ -207,34 +213,22 @@ class Transport:
             return self.exchange(method, target, kept, None, redirects + 1)
         return answer
 
-    def _send(self, origin: str, method: str, path: str, headers: dict[str, str], body: bytes | None) -> Answer:
-        connection = self._connections.get(origin)
-        if connection is None:
-            scheme, _, host = origin.partition("://")
-            if scheme == "http":
-                connection = http.client.HTTPConnection(host)
-            else:
-                connection = http.client.HTTPSConnection(host, context=self.access.tls())
-            self._connections[origin] = connection
-        with progress_notice(origin):
-            if connection.sock is None:
-                # Also for a connection that the server has closed, which http.client would reopen by itself.
-                _open(connection)
-            connection.request(method, path, body=body, headers={"User-Agent": "symphony-charts", **headers})
-            response = connection.getresponse()
-        content = response.read(_MOST_BYTES)
-        answered = {name.lower(): value for name, value in response.getheaders()}
-        return Answer(status=response.status, headers=answered, body=content)
+    def _opened(self) -> Any:
+        if self._pool is None:
+            if self.access.insecure_skip_tls_verify:
+                urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+            self._pool = urllib3.PoolManager(ssl_context=self.access.tls())
+        return self._pool
 
-    def _drop(self, origin: str) -> None:
-        broken = self._connections.pop(origin, None)
-        if broken is not None:
-            broken.close()
 
-    def _unreachable(self, origin: str, error: Exception) -> ToolFailed:
-        what = f"cannot reach {origin.partition('://')[2]}: {error}"
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return ToolFailed(what, next="give the authority that signed it: --ca-file FILE")
-        if isinstance(error, ssl.SSLError):
-            return ToolFailed(what, next="if it speaks plain HTTP: --plain-http")
-        return ToolFailed(what, next="check the address, and that it runs")
+def _unreachable(host: str, error: Exception) -> ToolFailed:
+    """Return the error for an exception of urllib3, which wraps that of Python."""
+    cause: BaseException = error
+    while isinstance(inner := getattr(cause, "reason", None) or cause.__cause__ or cause.__context__, BaseException):
+        cause = inner
+    what = f"cannot reach {host}: {cause}"
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return ToolFailed(what, next="give the authority that signed it: --ca-file FILE")
+    if isinstance(cause, ssl.SSLError):
+        return ToolFailed(what, next="if it speaks plain HTTP: --plain-http")
+    return ToolFailed(what, next="check the address, and that it runs")

@@ -19,8 +19,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
-from symphony_charts.secrets.rules import compile_pattern
-
 MOST_BYTES = 64 << 20
 """The bound for all views of one file together."""
 MOST_LAYERS = 6
@@ -175,13 +173,9 @@ _UNPACKERS = {"gzip": _unpack_gzip, "tar": _unpack_tar, "zip": _unpack_zip, "UTF
 # --- text codes -------------------------------------------------------------------------------------------------------
 
 # Escapes, or a word that may be base64 or hexadecimal. The "n" of an escaped line break is not part of a word.
-_RUN = compile_pattern(
-    r"(?:%[0-9A-Fa-f]{2})+|(?:\\{1,2}u[0-9A-Fa-f]{4})+|\\[nrt]|[A-Za-z0-9+/_-]{16,}={0,2}", is_linear=True
-)
+_RUN = re.compile(rb"(?:%[0-9A-Fa-f]{2})+|(?:\\{1,2}u[0-9A-Fa-f]{4})+|\\[nrt]|[A-Za-z0-9+/_-]{16,}={0,2}")
 # Lines of base64, as the program `base64` and MIME write it.
-_BLOCK = compile_pattern(
-    r"(?:^|\s)((?:[A-Za-z0-9+/]{60,76}\r?\n[ \t]*)+[A-Za-z0-9+/]{1,76}={0,2})(?:\s|$)", is_linear=True
-)
+_BLOCK = re.compile(rb"(?:^|\s)((?:[A-Za-z0-9+/]{60,76}\r?\n[ \t]*)+[A-Za-z0-9+/]{1,76}={0,2})(?:\s|\Z)")
 # Names and paths: codes of that length contain digits, or letters of both cases.
 _NAME = re.compile(rb"[a-z/_-]+|[A-Z]+[/_-][A-Z/_-]*")
 _PART = re.compile(rb"[A-Za-z0-9]{16,}={0,2}")

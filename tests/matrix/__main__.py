@@ -18,7 +18,7 @@ from tests.matrix.steps import cluster_steps, extra_steps, git_steps, local_step
 from tests.tools import HELM_VERSIONS, TOOLS
 
 _ROOT = Path(__file__).resolve().parents[2]
-_EXTRAS = ("seal", "argo", "top", "optuna", "re2", "torchx")
+_EXTRAS = ("seal", "argo", "top", "optuna", "torchx")
 
 
 def legs(*, every_extra: bool) -> list[Leg]:

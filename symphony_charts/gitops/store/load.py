@@ -25,7 +25,7 @@ class _Commit:
         with self.lock():
             items = read_objects(self.cache.repo, [f"{self.commit}:{below(self.root, path)}" for path in paths])
         found = {
-            path: parse_tree(item[2], self.cache.hash_name)
+            path: parse_tree(item[2])
             for path, item in zip(paths, items, strict=True)
             if item is not None and item[0] == "tree"
         }
@@ -45,4 +45,4 @@ def snapshot_of(
 ) -> Snapshot:
     """Return the folder `root` of `commit` (empty: of a branch that does not exist yet)."""
     source = _Commit(cache, commit, root, lock) if commit else None
-    return Snapshot(commit=commit, hash_name=cache.hash_name, root=root, source=source)
+    return Snapshot(commit=commit, root=root, source=source)

@@ -258,8 +258,8 @@ class Store:
             # Raises Conflict if a file is in the place of the folder.
             snapshot_of(self.cache, snapshot.commit, "").folder(self.folder)
         files = {below(self.folder, path): content for path, content in edits.items()}
-        blobs = {file_entry(content, snapshot.hash_name).oid for content in edits.values() if content is not None}
-        tree = import_tree(self.cache.repo, snapshot.commit, files, self.cache.hash_name)
+        blobs = {file_entry(content).oid for content in edits.values() if content is not None}
+        tree = import_tree(self.cache.repo, snapshot.commit, files)
         self.cache.note_blobs(blobs)
         parents = [snapshot.commit] if snapshot.commit else []
         return self.write_commit(tree, parents, message_of(changes, self._trailers), run.time)

@@ -27,8 +27,9 @@ from symphony_charts.integrations.torchx.appdef import AppDef, read_appdef
 from symphony_charts.integrations.torchx.importer import experiment_of
 from symphony_charts.integrations.torchx.objects import NO_VOLCANO, app_wrapper
 from symphony_charts.integrations.torchx.options import OPTIONS, SCHEDULER_OPTIONS, RunOptions, read_options
+from symphony_charts.oci.images import with_images
 from symphony_charts.oci.transport import Access
-from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace, with_images
+from symphony_charts.oci.workspace import PatchedImage, patch_image, read_workspace
 from symphony_charts.package import package, template, write
 from symphony_charts.prepare import prepare, prepare_experiment
 from symphony_charts.secrets.files import guard_of

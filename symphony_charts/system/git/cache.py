@@ -80,21 +80,10 @@ class Cache:
         git_version()
         self.drop()
         try:
-            bare_repository(self.repo, self.url, self.branch, self.hash_name)
+            bare_repository(self.repo, self.url, self.branch)
             write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
         except OSError as error:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
-
-    @property
-    def hash_name(self) -> str:
-        """The hash of the object names of the remote, as far as it is known: sha1 or sha256."""
-        return self._read("format").strip() or "sha1"
-
-    def begin_anew(self, hash_name: str) -> None:
-        """Recreate the repository for a remote that names its objects by `hash_name`; needs the lock."""
-        write_file(self.folder / "format", f"{hash_name}\n".encode(), mode=0o600)
-        self.drop()
-        self.prepare()
 
     def drop(self) -> None:
         """Empty the cache; needs the lock."""
@@ -166,12 +155,11 @@ class Cache:
             return False
 
 
-def bare_repository(folder: Path, url: str, branch: str, hash_name: str) -> None:
+def bare_repository(folder: Path, url: str, branch: str) -> None:
     """Make an empty repository for one branch of the remote `url`, which git fetches missing objects from."""
     shutil.rmtree(folder, ignore_errors=True)
-    argv = ("init", "--quiet", "--bare", "--template=", f"--object-format={hash_name}")
-    git(None, *argv, "--", str(folder), timeout_s=30)
-    (folder / "config").write_text(_config(url, branch, hash_name))
+    git(None, "init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--", str(folder), timeout_s=30)
+    (folder / "config").write_text(_config(url, branch))
     (folder / "objects" / "pack").mkdir(exist_ok=True)
 
 
@@ -189,7 +177,7 @@ def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
             return
 
 
-def _config(url: str, branch: str, hash_name: str) -> str:
+def _config(url: str, branch: str) -> str:
     quoted = url.replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 [core]
@@ -198,7 +186,6 @@ def _config(url: str, branch: str, hash_name: str) -> str:
 \tcompression = 1
 [extensions]
 \tpartialClone = origin
-\tobjectFormat = {hash_name}
 [remote "origin"]
 \turl = "{quoted}"
 \tfetch = +refs/heads/{branch}:{TIP_REF}
@@ -241,7 +228,7 @@ class Log:
 
     def _fetch(self, timeout_s: float) -> None:
         if not (self._repo / "HEAD").is_file() or not (self._repo / "config").is_file():
-            bare_repository(self._repo, self._cache.url, self._cache.branch, self._cache.hash_name)
+            bare_repository(self._repo, self._cache.url, self._cache.branch)
         refspec = f"+refs/heads/{self._cache.branch}:{TIP_REF}"
         argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
         ended = git(self._repo, *argv, timeout_s=timeout_s, check=False)

@@ -51,7 +51,7 @@ def history(repo: Path, tip: str) -> list[str]:
 _IMPORT_REF = "refs/symph/import"
 
 
-def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None], hash_name: str) -> str:
+def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None]) -> str:
     """Write the tree of `commit` (empty: an empty tree) with `edits` (None removes) and return its name.
 
     Only the trees of edited folders are read. Raises ToolFailed if git cannot write it. Source: git help fast-import.
@@ -66,8 +66,7 @@ def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None], hash
         else:
             parts.append(b"M 100644 inline %s\ndata %d\n%s\n" % (named, len(content), content))
     # No ref remains: fetches would offer it to the server.
-    nothing = "0" * (64 if hash_name == "sha256" else 40)
-    parts.append(f"\nget-mark :1\nreset {_IMPORT_REF}\nfrom {nothing}\n\n".encode())
+    parts.append(f"\nget-mark :1\nreset {_IMPORT_REF}\nfrom {'0' * 40}\n\n".encode())
     argv = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
     ended = git(repo, *argv, input=b"".join(parts), check=False)
     if ended.status:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
@@ -22,8 +22,6 @@ from symphony_charts.system.subprocess_runner import Completed, progress_notice
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _HEADS = "refs/symph/heads/"
 _BASE_REF = "refs/symph/base"
-_OTHER_HASH = re.compile(r"mismatched algorithms: client \w+; server (\w+)")
-_GREETING = re.compile(r"object-format=(\w+)")
 _NO_FILTER = "filtering not recognized by server"
 
 
@@ -92,13 +90,7 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
 
 
 def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
-    """Fetch; if the remote uses another object hash, recreate the cache for that one."""
-    argv = ("fetch", "--quiet", "--no-tags", *words)
-    ended = _ask(cache, *argv, timeout_s=timeout_s)
-    other = _OTHER_HASH.search(ended.error_text) if ended.status else None
-    if other is not None and other[1] != cache.hash_name:
-        cache.begin_anew(other[1])
-        ended = _ask(cache, *argv, timeout_s=timeout_s)
+    ended = _ask(cache, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
     cache.note_depth()
     return ended
 
@@ -239,14 +231,8 @@ def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
-    argv = ("ls-remote", "--quiet", "--heads", "origin")
-    ended = _ask(cache, *argv, timeout_s=timeout_s, env={"GIT_TRACE_PACKET": "1"})
-    # A repository without branches reports its object hash only in its greeting, which git does not print.
-    greeting = _GREETING.search(ended.error_text)
-    if greeting and greeting[1] != cache.hash_name:
-        cache.begin_anew(greeting[1])
-    lines = [line for line in ended.error_text.splitlines(keepends=True) if " packet: " not in line]
-    _check(cache, replace(ended, stderr="".join(lines).encode()))
+    ended = _ask(cache, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s)
+    _check(cache, ended)
     return bool(ended.text.strip())
 
 
