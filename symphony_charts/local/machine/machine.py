@@ -18,6 +18,7 @@ from symphony_charts.errors import Problem, SpecError, SymphError, ToolFailed, T
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.local.machine.addresses import addresses_of_run, choose_addresses
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
+from symphony_charts.local.mounts.mount_points import has_mount_calls
 from symphony_charts.local.plan.environment import FROM_CALLER, HOSTS, HOSTS_FILE, of_machine
 from symphony_charts.local.plan.plan import make_plan
 from symphony_charts.local.plan.records import Checkout, Gpus, Limiter, LocalPlan, Machine
@@ -174,7 +175,7 @@ def namespace_prefix() -> list[str]:
 
     Later mounts and unmounts of the machine propagate into it (a disk, an automounted home), but not out of it.
     """
-    if sys.platform != "linux" or shutil.which("unshare") is None:
+    if sys.platform != "linux" or shutil.which("unshare") is None or not has_mount_calls():
         return []
     plain = ["unshare", "--mount", "--propagation", "slave"]
     own = ["unshare", "--user", "--map-current-user", "--keep-caps", *plain[1:]]
