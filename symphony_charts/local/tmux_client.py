@@ -123,8 +123,8 @@ def kill_server(socket: Path) -> None:
     """End the server and remove its socket."""
     try:
         _tmux(socket, "kill-server", timeout_s=3.0)
-    except ToolFailed:
-        # A hung server; `kill_everything` ends it by its namespace or session.
+    except SymphError:
+        # A hung server, or no tmux client; `kill_everything` ends it by its namespace or session.
         pass
     finally:
         socket.unlink(missing_ok=True)

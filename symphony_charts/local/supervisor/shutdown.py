@@ -103,7 +103,7 @@ def abandon(run: Run) -> None:
 def _await_output(run: Run, tmux: ProcessRecord) -> None:
     """Wait until tmux has passed on all output: only then does it mark a pane as dead."""
     deadline = time.monotonic() + _READ_S
-    with contextlib.suppress(ToolFailed):
+    with contextlib.suppress(SymphError):
         while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
             # Some tmux builds lose SIGCHLD (tmux/tmux #4559); sending it again does no harm.
             send_signal(tmux, signal.SIGCHLD)
@@ -125,8 +125,8 @@ def _writes_logs(record: ProcessRecord, session: int) -> bool:
 
 
 def _server_pid(run: Run) -> int | None:
-    """Return the pid of the tmux server, 0 if there is none, None if it hangs."""
-    with contextlib.suppress(ToolFailed):
+    """Return the pid of the tmux server, 0 if there is none, None if it hangs or tmux is not installed any more."""
+    with contextlib.suppress(SymphError):
         return tmux_client.server_pid(run.socket, timeout_s=2.0)
     return None
 
