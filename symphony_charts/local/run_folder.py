@@ -17,7 +17,6 @@ from symphony_charts.local.mounts.helper import helper_command, points_journal
 from symphony_charts.local.mounts.mount_points import open_beneath
 from symphony_charts.local.plan.mounts import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, RunMounts
-from symphony_charts.local.plan.resources import verdict_script
 from symphony_charts.local.plan.scripts import (
     TRIES,
     helper_script,
@@ -25,6 +24,7 @@ from symphony_charts.local.plan.scripts import (
     read_environment,
     start_script,
     tmux_commands,
+    verdict_script,
 )
 from symphony_charts.local.run_files import NO_STATUS, write_json
 from symphony_charts.local.run_state import RunState, unstarted, write_record

@@ -18,7 +18,8 @@ from symphony_charts.errors import Conflict
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import find_limiter, plan_here
 from symphony_charts.local.plan.records import Limiter
-from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words, verdict_script
+from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words
+from symphony_charts.local.plan.scripts import verdict_script
 from symphony_charts.local.runs import process_items
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate

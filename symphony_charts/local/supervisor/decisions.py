@@ -113,7 +113,7 @@ class _Transition:
                 self._take_over(stopping)
             case events.PaneClosed(slot):
                 if self._phase == "running":
-                    self._note(slot, unhealthy="its pane was closed", pane="")
+                    self._note(slot, unhealthy="its pane was closed")
                     if slot in self._live:
                         self._end(slot)
             case events.TmuxGone(cause):

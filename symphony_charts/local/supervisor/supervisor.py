@@ -193,7 +193,7 @@ class Supervisor:
 
     def _respawn(self, slot: int) -> None:
         try:
-            self.panes.respawn(slot)
+            self.panes.respawn(self.plan.processes[slot])
         except TmuxSilent:
             self._dispatch(events.Held(slot, "tmux, which does not answer"))
             return
