@@ -31,17 +31,8 @@ from symphony_charts.system.git.program import check_out_volume
 from symphony_charts.system.user_folders import state_dir
 
 _MEMORY, _CPU = 123 * 2**20, 317
-# The limits in force inside, from cgroups v2 or v1.
-_LOOK = """\
-while IFS=: read -r _ kinds path; do
-    case ,$kinds, in
-    *,memory,*) cat "/sys/fs/cgroup/memory$path/memory.limit_in_bytes" ;;
-    *,cpu,*) cat "/sys/fs/cgroup/cpu$path/cpu.cfs_quota_us" ;;
-    ,,) cat "/sys/fs/cgroup$path/memory.max" "/sys/fs/cgroup$path/cpu.max" ;;
-    esac
-done </proc/self/cgroup 2>/dev/null
-:
-"""
+# The limits in force inside. Control groups v1 give none to a user's own manager.
+_LOOK = 'read -r group </proc/self/cgroup; cd "/sys/fs/cgroup${group#0::}" && cat memory.max cpu.max; :'
 # Since this version systemd ends the whole scope after an OOM kill, including the shell that watches it.
 _ENDS_SCOPES = 253
 

@@ -125,20 +125,15 @@ def helper_script(helper: Iterable[str]) -> str:
     return f'exec {" ".join(map(quote, helper))} "$@"\n'
 
 
-# The control group (v2 or v1) reports OOM kills, but only while the shell that started the process is still in it.
+# The control group reports OOM kills, but only while the shell that started the process is still in it.
 _OOM_SCRIPT = """\
-while IFS=: read -r _ kinds path; do
-    case ,$kinds, in
-    *,memory,*) events=/sys/fs/cgroup/memory$path/memory.oom_control ;;
-    ,,) events=/sys/fs/cgroup$path/memory.events ;;
-    *) continue ;;
-    esac
-    if [ -r "$events" ]; then
-        while read -r key count; do
-            if [ "$key" = oom_kill ] && [ "$count" != 0 ]; then echo "out of memory, limit @" >limit; fi
-        done <"$events"
-    fi
-done </proc/self/cgroup
+read -r group </proc/self/cgroup
+events=/sys/fs/cgroup${group#0::}/memory.events
+if [ -r "$events" ]; then
+    while read -r key count; do
+        if [ "$key" = oom_kill ] && [ "$count" != 0 ]; then echo "out of memory, limit @" >limit; fi
+    done <"$events"
+fi
 """
 _RLIMIT_SCRIPT = """\
 if [ "$status" != 0 ]; then echo "memory limited to @ by rlimit" >limit; fi
