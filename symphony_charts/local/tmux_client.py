@@ -63,12 +63,9 @@ def need_tmux() -> None:
         raise ToolMissing("tmux is not installed", "", "install tmux, then: symph doctor")
 
 
-def source_file(socket: Path, commands: Path, keep: Sequence[int] = (), timeout_s: float = START_S) -> None:
-    """Run the tmux commands in a file on the server. Raises ToolFailed with the error of any of them.
-
-    The tmux client, which survives if this program is killed, has the descriptors `keep` open.
-    """
-    _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s, keep=keep))
+def source_file(socket: Path, commands: Path, timeout_s: float = START_S) -> None:
+    """Run the tmux commands in a file on the server. Raises ToolFailed with the error of any of them."""
+    _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s))
 
 
 def _check(done: subprocess_runner.Completed) -> None:
@@ -162,13 +159,11 @@ def client_of(socket: Path) -> tuple[list[str], dict[str, str]]:
     return ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"], env
 
 
-def _tmux(
-    socket: Path, *words: str, timeout_s: float = _TIMEOUT_S, keep: Sequence[int] = ()
-) -> subprocess_runner.Completed:
+def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
     check_private(socket.parent)
     argv = ["tmux", "-S", str(socket), "-f", "/dev/null", *words]
     try:
-        return subprocess_runner.run(argv, timeout_s=timeout_s, check=False, keep=keep)
+        return subprocess_runner.run(argv, timeout_s=timeout_s, check=False)
     except ToolFailed as error:
         raise TmuxSilent(error.what, argv=argv, stderr=error.stderr) from error
 

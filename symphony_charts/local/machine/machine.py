@@ -195,23 +195,19 @@ _PTY = Path("/proc/sys/kernel/pty")
 
 
 def check_capacity(count: int) -> None:
-    """Raise the limits of a tmux server so that `count` processes get a terminal and a log pipe each.
+    """Raise ToolFailed if `count` processes cannot get a terminal and a log pipe each.
 
-    A server that runs out of open files spins and stops answering, so check first. Raises ToolFailed, without any
-    change, if the limits do not suffice.
+    A tmux server that runs out of open files spins and stops answering, so check first.
     """
     free = free_terminals()
     if count + _SPARE_TERMINALS > free:
         what = f"{count} processes need as many terminals, {free} are free on this machine"
         raise ToolFailed(what, str(_PTY / "max"), f"raise it: sysctl -w kernel.pty.max={2 * count + 4096}")
     needed = 2 * count + _SPARE_FDS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         what = f"{count} processes need {needed} open files, {hard} are allowed"
         raise ToolFailed(what, "ulimit -Hn", f"ulimit -n {needed} as root, or a line in /etc/security/limits.conf")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def free_terminals() -> int:

@@ -63,10 +63,6 @@ class Panes:
         """Return True if the program of `slot` runs."""
         return slot in self._fds
 
-    def __bool__(self) -> bool:
-        """Return True if any program runs."""
-        return bool(self._fds)
-
     @property
     def live(self) -> frozenset[int]:
         """The slots with running programs."""
@@ -96,9 +92,6 @@ class Panes:
                 self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, record, self._ended))
             elif pane.slot not in self._noted and not self._is_settled(pane):
                 self._follow(pane.slot, pane.pid, self._ended)
-        for slot in self._noted:
-            # The same state as if an earlier supervisor had died before the program ended.
-            self._slots[slot].phase = "running"
         return len(panes)
 
     def watch_server(self, gone: Callable[[], None]) -> None:
@@ -256,11 +249,7 @@ class Panes:
         ended(slot)
 
     def _note(self, slot: int) -> None:
-        now, status = time.time(), self.status_of(slot)
-        self._noted[slot] = now
-        process = self._slots[slot]
-        process.status, process.ended, process.ready = status, now, False
-        process.phase = "done" if status == 0 else "failed"
+        self._noted[slot] = time.time()
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
         if slot in self and wrapper is not None and self._slots[slot].wrapper == wrapper:
