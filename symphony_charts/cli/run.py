@@ -62,6 +62,6 @@ def run(args: argparse.Namespace) -> int:
     with (
         contextlib.nullcontext()
         if args.dry_run or not is_here
-        else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare
+        else contextlib.closing(launcher.SupervisorProcess()) as spare
     ):
         return launch.run_here(args, spare, began) if is_here else launch.run_there(args)

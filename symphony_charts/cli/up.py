@@ -58,6 +58,6 @@ def run(args: argparse.Namespace) -> int:
     if not args.dry_run:
         tmux_client.need_tmux()
     began = time.monotonic()
-    with contextlib.nullcontext() if args.dry_run else contextlib.closing(launcher.SupervisorProcess.ahead()) as spare:
+    with contextlib.nullcontext() if args.dry_run else contextlib.closing(launcher.SupervisorProcess()) as spare:
         spec, started = launch.start(args, spare)
     return launch.follow_up(args, spec, started, began) if started else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,6 @@ from symphony_charts.local.mounts.helper import helper_command, points_journal
 from symphony_charts.local.mounts.mount_points import open_beneath
 from symphony_charts.local.plan.mounts import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, RunMounts
-from symphony_charts.local.plan.resources import verdict_script
 from symphony_charts.local.plan.scripts import (
     TRIES,
     helper_script,
@@ -25,9 +23,10 @@ from symphony_charts.local.plan.scripts import (
     read_environment,
     start_script,
     tmux_commands,
+    verdict_script,
 )
 from symphony_charts.local.run_files import NO_STATUS, write_json
-from symphony_charts.local.run_state import RunState, unstarted, write_record
+from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, current_folder, is_same_folder
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
@@ -75,8 +74,8 @@ def make_sub_paths(plan: LocalPlan) -> None:
         raise SpecError(problems)
 
 
-def lay_out(run: Run, plan: LocalPlan, folder: Path, commits: Mapping[str, str]) -> None:
-    """Write all other files of the run, and its first state with the `commits` of its Git volumes."""
+def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
+    """Write all other files of the run except its state, which its supervisor writes."""
     (run.folder / "p").mkdir(mode=0o700)
     for process in plan.processes:
         _lay_out_process(run, process)
@@ -84,14 +83,6 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path, commits: Mapping[str, str])
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_record(run.folder / "plan.json", public(run, plan, folder, current_folder()))
     os.mkfifo(run.folder / "born", 0o600)
-    state = RunState(
-        experiment=plan.experiment,
-        phase="starting",
-        started=time.time(),
-        processes=[unstarted(process) for process in plan.processes],
-        commits=dict(commits),
-    )
-    write_record(run.folder / "state.json", state, is_safe=True)
 
 
 def _lay_out_process(run: Run, process: PlannedProcess) -> None:

@@ -46,7 +46,6 @@ class ProcessState(Struct, kw_only=True, omit_defaults=True):
     restarts: int
     status: int | None
     wrapper: ProcessRecord | None = None
-    pane: str = ""
     began: float | None = None
     started: float | None = None
     ended: float | None = None

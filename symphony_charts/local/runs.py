@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 # Phases in which processes may be running.
 LIVE = ("starting", "running", "stopping")
-# The cause of a run whose start was aborted before any process ran.
-START_ABORTED = "its start was cut"
 
 
 @dataclass(frozen=True, slots=True)

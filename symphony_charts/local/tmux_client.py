@@ -66,12 +66,9 @@ def need_tmux() -> None:
         raise ToolMissing("tmux is not installed", "", "install tmux, then: symph doctor")
 
 
-def source_file(socket: Path, commands: Path, keep: Sequence[int] = (), timeout_s: float = START_S) -> None:
-    """Run the tmux commands in a file on the server. Raises ToolFailed with the error of any of them.
-
-    The tmux client, which survives if this program is killed, has the descriptors `keep` open.
-    """
-    _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s, keep=keep))
+def source_file(socket: Path, commands: Path, timeout_s: float = START_S) -> None:
+    """Run the tmux commands in a file on the server. Raises ToolFailed with the error of any of them."""
+    _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s))
 
 
 def _check(done: subprocess_runner.Completed) -> None:
@@ -117,8 +114,8 @@ def kill_server(socket: Path) -> None:
     """End the server and remove its socket."""
     try:
         _tmux(socket, "kill-server", timeout_s=3.0)
-    except ToolFailed:
-        # A hung server; `kill_everything` ends it by its namespace or session.
+    except SymphError:
+        # A hung server, or no tmux client; `kill_everything` ends it by its namespace or session.
         pass
     finally:
         socket.unlink(missing_ok=True)
@@ -155,13 +152,11 @@ def client_of(socket: Path) -> tuple[list[str], dict[str, str]]:
     return ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"], env
 
 
-def _tmux(
-    socket: Path, *words: str, timeout_s: float = _TIMEOUT_S, keep: Sequence[int] = ()
-) -> subprocess_runner.Completed:
+def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
     check_private(socket.parent)
     argv = ["tmux", "-S", str(socket), "-f", "/dev/null", *words]
     try:
-        return subprocess_runner.run(argv, timeout_s=timeout_s, check=False, keep=keep)
+        return subprocess_runner.run(argv, timeout_s=timeout_s, check=False)
     except ToolFailed as error:
         raise TmuxSilent(error.what, argv=argv, stderr=error.stderr) from error
 

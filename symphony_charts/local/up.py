@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import sys
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -24,7 +21,7 @@ from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.plan.records import Gpus, LocalPlan
 from symphony_charts.local.plan.resources import gpu_requests
 from symphony_charts.local.plan.scripts import quote_path
-from symphony_charts.local.run_files import LIVENESS_LOCK, write_identity
+from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import (
     Change,
     changes_of,
@@ -34,7 +31,7 @@ from symphony_charts.local.run_folder import (
     remove_folder,
     rewrite,
 )
-from symphony_charts.local.runs import START_ABORTED, Run, home, live_runs
+from symphony_charts.local.runs import Run, home, live_runs
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.supervisor.shutdown import (
@@ -52,7 +49,7 @@ from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
 from symphony_charts.system import remover
-from symphony_charts.system.file_locks import experiment_lock, hold_liveness_lock
+from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.files import refuse_full_disk
 
 
@@ -101,8 +98,8 @@ def describe(plan: LocalPlan) -> str:
 
 # Another process may already be stopping this run; allow for its grace period.
 _TAKEOVER_S = 120.0
-# Timeouts, ten times the usual: for a run to end by itself while it is being changed, for a new supervisor to appear.
-_ENDING_S, _APPEARING_S = 10.0, 2.0
+# Timeout, ten times the usual, for a run to end by itself while it is being changed.
+_ENDING_S = 10.0
 # Give up stopping after this many supervisors have died or failed to write.
 _ATTEMPTS = 3
 
@@ -130,8 +127,6 @@ def up(
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
         live_run = _stop_conflicting(experiment.name, force=force, dry_run=dry_run)
-        if live_run is not None and not dry_run and start_aborted(live_run):
-            live_run = None
         if live_run is not None:
             refuse_takeover(live_run, folder, is_new=is_new)
             plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
@@ -167,17 +162,6 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
     return None
 
 
-def start_aborted(run: Run) -> bool:
-    """Return True if `run` is shutting down because its `symph up` was killed; call it with the lock held."""
-    began = time.monotonic()
-    # The supervisor may be about to report the abort, unless it was killed as well.
-    while run.state().phase == "starting":
-        if time.monotonic() - began > (_ENDING_S if run.is_supervised else _APPEARING_S):
-            break
-        time.sleep(0.02)
-    return run.state().cause == START_ABORTED and is_over_within(run, _ENDING_S)
-
-
 def _start(
     experiment: Experiment,
     services: Sequence[Service],
@@ -210,39 +194,36 @@ def _begin(
     remover.make(run.home, run.experiment, run.run_id)
     # Also removes mount points of runs that were killed together with all their supervisors.
     remove_points(str(points_journal()))
-    # The supervisor starts while everything else is prepared.
-    supervisor, server = spare or SupervisorProcess.ahead(), None
+    # The supervisor starts tmux while everything else is prepared.
+    supervisor = spare or SupervisorProcess()
     try:
         write_identity(run.folder)
-        supervisor.attach(run)
         plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
         check_capacity(len(plan.processes))
         lay_out_shared(run, plan)
         commits = check_out_all(plan.checkouts)
-        server = Server(run, plan)
-        lay_out(run, plan, folder, commits)
-        supervisor.notify()
+        helper = helper_command(run.folder / "mounts.json")
+        server = [*namespace_prefix(), *helper] if plan.has_namespace else []
+        supervisor.supervise(run, server, len(plan.processes))
+        lay_out(run, plan, folder)
         save_spec(run, experiment, folder)
-        supervisor.await_reply()
-        # The descriptor keeps the supervisor from treating the start as aborted while tmux still reads the file.
-        server.start_all(supervisor.descriptor)
-        supervisor.notify()
-        count = supervisor.await_reply()
+        count = supervisor.start_all(commits)
         if count != len(plan.processes):
             cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
             raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
     except BaseException as error:
         # Every cleanup step runs even if another raises; the last one registered runs first.
         with contextlib.ExitStack() as left:
-            left.callback(remove_folder, run)
-            if server is not None:
-                left.callback(remove_points, str(points_journal()))
-                left.callback(server.kill)
-            left.callback(supervisor.kill)
+            left.callback(lambda: remove_folder(run) if run.folder.exists() else None)
+            left.callback(remove_points, str(points_journal()))
+            left.callback(lambda: kill_everything(run, *tmux_programs(run)))
+            left.callback(supervisor.cancel)
         if isinstance(error, OSError):
             what = f"the files of the run cannot be written: {error.strerror}"
             step = "make room or give rights there, or set SYMPH_STATE_DIR to another folder"
             raise ToolFailed(what, str(run.folder), step) from error
+        if isinstance(error, ToolFailed) and (refusals := refusals_in(error)):
+            raise refusals from error
         raise
     supervisor.close()
 
@@ -376,8 +357,9 @@ def _take_over(run: Run) -> None:
     if not run.is_live or run.is_supervised:
         return
     require_here(run)
-    supervisor = SupervisorProcess(run)
+    supervisor = SupervisorProcess()
     try:
+        supervisor.supervise(run)
         supervisor.await_reply()
     except ToolFailed:
         # A run that has ended in the meantime needs no supervisor.
@@ -385,48 +367,6 @@ def _take_over(run: Run) -> None:
             raise
     finally:
         supervisor.close()
-
-
-class Server:
-    """The tmux server of `run`, started in a thread at once; `start_all` waits for it."""
-
-    def __init__(self, run: Run, plan: LocalPlan) -> None:
-        self._run = run
-        self._error: Exception | None = None
-        helper = helper_command(run.folder / "mounts.json")
-        self._prefix = [*namespace_prefix(), *helper] if plan.has_namespace else []
-        self._liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
-        self._thread = threading.Thread(target=self._start)
-        self._thread.start()
-
-    def start_all(self, keep: int) -> None:
-        """Start all processes with one tmux call, whose client holds the descriptor `keep`.
-
-        Raises ToolFailed and ToolMissing.
-        """
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        tmux_client.source_file(self._run.socket, self._run.folder / "up.conf", [keep])
-
-    def kill(self) -> None:
-        """Kill the server and everything in it, in any phase of its start."""
-        self._thread.join()
-        kill_everything(self._run, *tmux_programs(self._run))
-
-    def _start(self) -> None:
-        # wrapper.sh clears these again; each process has its own exact environment.
-        env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        try:
-            keep = [] if self._liveness_lock is None else [self._liveness_lock]
-            tmux_client.start(self._run.socket, self._prefix, {**env, "TERM": "tmux-256color"}, keep)
-        except ToolFailed as error:
-            self._error = refusals_in(error) or error
-        except Exception as error:
-            self._error = error
-        finally:
-            if self._liveness_lock is not None:
-                os.close(self._liveness_lock)
 
 
 def delete(name: str, runs: Sequence[Run]) -> None:

@@ -224,9 +224,7 @@ def _run_one(
         is_other = bool(going) and not is_run_of(going[-1], run.experiment, folder)
         if going and not again and not is_other:
             _wait(going[-1], timeout_s, stopper)
-            # The process that started it was killed: nothing of it ran.
-            if not up.start_aborted(going[-1]):
-                return outcome_here(run.trial, going[-1])
+            return outcome_here(run.trial, going[-1])
         services = allocate(run.experiment, spec.pins)
         # A run from another checkout is not this sweep's to end: `up` refuses it.
         is_ours = not going or is_same_folder(going[-1].places[0] or folder, folder)

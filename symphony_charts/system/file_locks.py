@@ -145,17 +145,11 @@ def is_liveness_lock_held(path: Path) -> bool | None:
     except OSError:
         return None
     try:
-        return has_other_holders(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def has_other_holders(descriptor: int) -> bool | None:
-    """Return True if another descriptor holds the lock; None as for `is_liveness_lock_held`."""
-    try:
         answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
     except OSError:
         return None
+    finally:
+        os.close(descriptor)
     kind: int = struct.unpack(_FLOCK, answer)[0]
     return kind != fcntl.F_UNLCK
 

@@ -49,8 +49,7 @@ class Machine:
 class ProcessRecord:
     """One process of one boot: its pid, its start time, and the inode of its pidfd.
 
-    `start` is in clock ticks since the boot, in the machine's initial time namespace. `inode` is unique until reboot
-    (Linux 6.9 and later); 0 on older kernels.
+    `start` is in clock ticks since the boot. `inode` is unique until reboot (Linux 6.9 and later); 0 on older kernels.
     """
 
     pid: int
@@ -58,7 +57,7 @@ class ProcessRecord:
     inode: int = 0
 
     def __post_init__(self) -> None:
-        """Raise ValueError for impossible numbers; a time namespace may shift `start` below 0."""
+        """Raise ValueError for impossible numbers."""
         if {type(self.pid), type(self.start), type(self.inode)} != {int} or self.pid < 1 or self.inode < 0:
             raise ValueError("it is no process")
 
@@ -93,7 +92,7 @@ def read_stat(pid: int) -> Stat | None:
         is_stopped=state in (b"T", b"t"),
         parent=parent,
         session=session,
-        start=start - _tick_offset(),
+        start=start,
         cpu_ticks=int(fields[11]) + int(fields[12]),
         pages=int(fields[21]),
     )
@@ -192,7 +191,7 @@ def this_machine() -> Machine:
 
 def ticks_now() -> int:
     """Return the current time in ticks of `ProcessRecord.start`: later starts have at least this number."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * TICKS_PER_S // 10**9 - _tick_offset()
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) * TICKS_PER_S // 10**9
 
 
 def _refuse_other(error: OSError) -> None:
@@ -204,17 +203,6 @@ def _refuse_other(error: OSError) -> None:
         ) from error
     if error.errno not in (errno.ESRCH, errno.EINVAL):
         raise error
-
-
-@functools.cache
-def _tick_offset() -> int:
-    """Return the offset that a time namespace adds to the start times that this program reads."""
-    with contextlib.suppress(OSError, ValueError):
-        for line in (PROC / "self" / "timens_offsets").read_text(encoding="ascii").splitlines():
-            name, seconds, nanoseconds = line.split()
-            if name == "boottime":
-                return int(seconds) * TICKS_PER_S + int(nanoseconds) * TICKS_PER_S // 10**9
-    return 0
 
 
 def _inode_of(descriptor: int) -> int:

@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, groupby
 from pathlib import Path
 
@@ -34,52 +34,35 @@ def mount_of(folder: int) -> int:
     raise OSError(errno.ENOSYS, "this kernel does not tell mounts apart")
 
 
-def remove_entry(above: int, name: str, path: str) -> list[str]:
-    """Remove a file, or a folder with everything in it; return the failures, with `path` before each name."""
-    try:
-        if _is_gone(above, name):
-            return []
-        with _unlocked(above, name, mount_of(above)) as folder:
-            left = [f"{path}/{entry}" for entry in empty(folder)]
-        if not left:
-            os.rmdir(name, dir_fd=above)
-        return left
-    except OSError as error:
-        return [f"{path}: {error.strerror}"]
+def remove_entries(folder: int, names: Iterable[str]) -> list[str]:
+    """Remove these files and folders with everything in them; return the failures as text.
 
-
-def empty(folder: int, keep: Container[str] = ()) -> list[str]:
-    """Remove everything in a folder except `keep`; return the failures as text.
-
-    Moves the contents of subfolders up into the folder first. This avoids recursion at any depth, and the kernel
+    Moves the contents of their subfolders up into `folder` first. This avoids recursion at any depth, and the kernel
     refuses to move mount points.
     """
     mount, token, numbers = mount_of(folder), os.urandom(4).hex(), count()
-    stuck: set[str] = set()
+    origins = {name: name for name in names}
     left: list[str] = []
-    origins: dict[str, str] = {}
-    while names := [name for name in os.listdir(folder) if name not in keep and name not in stuck]:
-        for name in names:
-            origin = origins.pop(name, name)
-            try:
-                if _is_gone(folder, name):
-                    continue
-                with _unlocked(folder, name, mount) as subfolder:
-                    for child in os.listdir(subfolder):
-                        path = f"{origin}/{child}"
-                        try:
-                            if not _is_gone(subfolder, child):
-                                lifted = f".{token}.{next(numbers)}"
-                                _lift(subfolder, child, folder, lifted, mount)
-                                origins[lifted] = path
-                        except OSError as error:
-                            stuck.add(name)
-                            left.append(f"{path}: {error.strerror}")
-                if name not in stuck:
-                    os.rmdir(name, dir_fd=folder)
-            except OSError as error:
-                stuck.add(name)
-                left.append(f"{origin}: {error.strerror}")
+    while origins:
+        name, origin = origins.popitem()
+        before = len(left)
+        try:
+            if _is_gone(folder, name):
+                continue
+            with _unlocked(folder, name, mount) as subfolder:
+                for child in os.listdir(subfolder):
+                    path = f"{origin}/{child}"
+                    try:
+                        if not _is_gone(subfolder, child):
+                            lifted = f".{token}.{next(numbers)}"
+                            _lift(subfolder, child, folder, lifted, mount)
+                            origins[lifted] = path
+                    except OSError as error:
+                        left.append(f"{path}: {error.strerror}")
+            if len(left) == before:
+                os.rmdir(name, dir_fd=folder)
+        except OSError as error:
+            left.append(f"{origin}: {error.strerror}")
     return sorted(left)
 
 
@@ -100,44 +83,32 @@ def _is_gone(above: int, name: str) -> bool:
 
 
 def _lift(above: int, name: str, to: int, lifted: str, mount: int) -> None:
-    """Move a folder after making it writable: its ``..`` changes."""
+    """Move a folder, which must be writable, since its ``..`` changes."""
     try:
         os.rename(name, lifted, src_dir_fd=above, dst_dir_fd=to)
     except PermissionError:
-        _unlock(above, name, mount)
-        os.rename(name, lifted, src_dir_fd=above, dst_dir_fd=to)
+        with _unlocked(above, name, mount):
+            os.rename(name, lifted, src_dir_fd=above, dst_dir_fd=to)
 
 
 @contextlib.contextmanager
 def _unlocked(above: int, name: str, mount: int) -> Iterator[int]:
+    """Open a folder of the given mount, with all rights for its owner; links are not followed."""
+    place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
     try:
-        folder = os.open(name, FOLDER, dir_fd=above)
-    except PermissionError:
-        _unlock(above, name, mount)
-        folder = os.open(name, FOLDER, dir_fd=above)
-    try:
-        _check_mount(folder, mount)
-        facts = os.fstat(folder)
+        if mount_of(place) != mount:
+            raise OSError(errno.EBUSY, "something is mounted there")
+        facts = os.fstat(place)
         if facts.st_mode & 0o700 != 0o700 and facts.st_uid == os.geteuid():
-            os.fchmod(folder, 0o700)
+            # The path through the descriptor follows no link that has replaced the folder.
+            os.chmod(f"/proc/self/fd/{place}", 0o700)
+        folder = os.open(".", FOLDER, dir_fd=place)
+    finally:
+        os.close(place)
+    try:
         yield folder
     finally:
         os.close(folder)
-
-
-def _unlock(above: int, name: str, mount: int) -> None:
-    """Give the owner access to a folder. The path through the descriptor follows no link that has replaced it."""
-    folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
-    try:
-        _check_mount(folder, mount)
-        os.chmod(f"/proc/self/fd/{folder}", 0o700)
-    finally:
-        os.close(folder)
-
-
-def _check_mount(folder: int, mount: int) -> None:
-    if mount_of(folder) != mount:
-        raise OSError(errno.EBUSY, "something is mounted there")
 
 
 MARKER = ".symph.json"
@@ -199,7 +170,7 @@ def remove(home: Path, *names: str) -> list[str]:
             os.rmdir(names[-1], dir_fd=folders[-2])
         else:
             _check_removable(folders, home.name, names)
-            left = empty(folders[-1], keep=(MARKER,))
+            left = remove_entries(folders[-1], [name for name in os.listdir(folders[-1]) if name != MARKER])
             if left:
                 return left
             try:
@@ -225,8 +196,7 @@ def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list
                     folder = folders[-1]
                     for name in above.parts:
                         folder = stack.enter_context(_entered(folder, name))
-                    for path in paths:
-                        left += remove_entry(folder, path.name, str(path))
+                    left += [str(above / entry) for entry in remove_entries(folder, [path.name for path in paths])]
             except NotOurs as error:
                 if not isinstance(error.__cause__, FileNotFoundError):
                     left.append(f"{error.at}: {error.what}")
@@ -236,11 +206,15 @@ def remove_parts(home: Path, names: Sequence[str], parts: Sequence[str]) -> list
 # Markers
 
 
+def _text_of_marker(kind: str, names: Sequence[str]) -> bytes:
+    return json.dumps({"symph": kind, "names": list(names)}).encode()
+
+
 def _mark(folder: int, kind: str, names: Sequence[str]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     marker = os.open(MARKER, flags, 0o600, dir_fd=folder)
     try:
-        os.write(marker, json.dumps({"symph": kind, "names": list(names)}).encode())
+        os.write(marker, _text_of_marker(kind, names))
         os.fsync(marker)
         os.fsync(folder)
     except OSError:
@@ -251,12 +225,7 @@ def _mark(folder: int, kind: str, names: Sequence[str]) -> None:
 
 
 def _check_marker(folder: int, kind: str, names: Sequence[str]) -> None:
-    if _read_marker(folder, kind) != list(names):
-        raise NotOurs("its marker is of another folder", _path_of(folder))
-
-
-def _read_marker(folder: int, kind: str) -> list[str]:
-    """Return the names in the marker of a folder. Raises NotOurs unless we wrote it for that kind of home."""
+    """Raise NotOurs unless we wrote the marker of the folder for these names."""
     try:
         marker = os.open(MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError as error:
@@ -265,18 +234,10 @@ def _read_marker(folder: int, kind: str) -> list[str]:
         raise NotOurs(f"nothing says that symph made it: there is no {MARKER} in it", _path_of(folder), step) from error
     with open(marker, "rb") as file:
         facts = os.fstat(marker)
-        if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_nlink != 1:
-            raise NotOurs(f"its {MARKER} is not ours", _path_of(folder))
-        text = file.read(4096)
-    try:
-        said = json.loads(text)
-    except ValueError as error:
-        step = "see what it is and remove it by hand"
-        raise NotOurs(f"its {MARKER} is damaged", _path_of(folder), step) from error
-    names = said.get("names") if isinstance(said, dict) and said.get("symph") == kind else None
-    if not isinstance(names, list):
-        raise NotOurs(f"its {MARKER} is of something else", _path_of(folder))
-    return [str(name) for name in names]
+        is_ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1
+        if not is_ours or file.read(4096) != _text_of_marker(kind, names):
+            step = "see what it is and remove it by hand"
+            raise NotOurs(f"its {MARKER} is of another folder, or damaged", _path_of(folder), step)
 
 
 # Opening folders

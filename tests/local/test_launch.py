@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,7 +21,7 @@ from symphony_charts.local.machine import machine
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.local.supervisor.events import Loop
-from symphony_charts.local.supervisor.launcher import StartupChannel, attend_start
+from symphony_charts.local.supervisor.launcher import attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from tests.local.runs import python, start, supervisor_pid, until
@@ -71,16 +70,11 @@ def test_each_log_holds_what_its_own_process_printed(tmp_path: Path) -> None:
 
 def test_nonsense_in_the_pipe_of_births_is_left_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "born")
-    listening, speaking = socket.socketpair()
     seen: list[tuple[int, int]] = []
-
     writer = os.open(tmp_path / "born", os.O_RDWR)
     os.write(writer, b"1 20\nhello\n-1 5\n2\n1 2 3\n\xff \xfe\n3 40\n9 1\n")
-    loop = Loop()
-    loop.later(0.1, lambda: speaking.sendall(b"\n"))
-    with listening, speaking:
-        channel = StartupChannel(listening.fileno())
-        attend_start(loop, tmp_path / "born", channel, lambda slot, pid: seen.append((slot, pid)), lambda: None)
+    start, started = partial(time.sleep, 0.1), lambda slot, pid: seen.append((slot, pid))
+    attend_start(Loop(), tmp_path / "born", start, started, lambda: None)
     assert seen == [(1, 20), (3, 40), (9, 1)]
     os.close(writer)
 
@@ -176,25 +170,17 @@ def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
 
 # A program that runs `up` and is killed before the run is complete, when its tmux server has started or is starting.
 _KILLED = """
-import os, sys
+import os, sys, time
 from pathlib import Path
-from symphony_charts.local import up
+from symphony_charts.local import tmux_client, up
 from tests.local.runs import start
 
-function, joins = sys.argv[1:]
-def killed(*args, **more):
-    if joins == "yes":
-        server._thread.join()
+def killed(run, *args):
+    while sys.argv[1] == "yes" and not tmux_client.server_pid(run.socket):
+        time.sleep(0.01)
     os.kill(os.getpid(), 9)
 
-class Server(up.Server):
-    def __init__(self, *args):
-        global server
-        server = self
-        super().__init__(*args)
-
-up.Server = Server
-setattr(up, function, killed)
+up.save_spec = killed
 start(Path.cwd(), processes={"a": {"command": ["/bin/sleep", "60"]}})
 """
 
@@ -209,44 +195,26 @@ def _slow_tmux(tools: Path) -> Path:
 
 
 @pytest.mark.usefixtures("tmux")
-@pytest.mark.parametrize("function", ["lay_out", "save_spec"])
-@pytest.mark.parametrize("is_there", [True, False])
-def test_of_a_start_that_was_killed_no_tmux_server_is_left(
-    tmp_path: Path, private_places: Path, function: str, is_there: bool
+@pytest.mark.parametrize("is_there", ["yes", "no"])
+def test_a_start_that_was_killed_before_it_was_complete_leaves_nothing(
+    tmp_path: Path, private_places: Path, is_there: str
 ) -> None:
     tools = _slow_tmux(tmp_path / "bin")
-    argv = [sys.executable, "-c", _KILLED, function, "yes" if is_there else "no"]
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tools}:{os.environ['PATH']}"}
-    assert subprocess.run(argv, cwd=tmp_path, env=own, check=False).returncode == -signal.SIGKILL
-    # By then a pending start has finished.
-    time.sleep(0 if is_there else 1.5)
-    until(
-        lambda: not [path for path in _left(private_places) if path.suffix == ".sock" or path.name == "cmdline"], 20.0
-    )
-    until(lambda: live_runs() == [])
-    if function == "save_spec":
-        assert [run.state().cause for run in runs_of("exp")] == ["its start was cut"]
-    else:
-        # An incomplete run counts as if it had never existed.
-        until(lambda: runs_of("exp") == [])
-
-
-_HELD_BACK = """#!/bin/sh
-case " $* " in
-*" source-file "*) : > {folder}/on-its-way; sleep 0.5;;
-*" kill-server "*) sleep 1.5;;
-esac
-exec {tmux} "$@"
-"""
+    killed = subprocess.run([sys.executable, "-c", _KILLED, is_there], cwd=tmp_path, env=own, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert live_runs() == []
+    until(lambda: _left(private_places) == [], 20.0)
 
 
 @pytest.mark.usefixtures("tmux")
-def test_a_start_is_cut_only_where_nothing_is_on_its_way_any_more(tmp_path: Path) -> None:
+def test_a_start_that_was_killed_later_goes_on(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
-    (tools / "tmux").write_text(_HELD_BACK.format(folder=tmp_path, tmux=shutil.which("tmux")))
+    slow = f'case " $* " in *" source-file "*) : >{tmp_path}/on-its-way; sleep 0.5;; esac'
+    (tools / "tmux").write_text(f'#!/bin/sh\n{slow}\nexec {shutil.which("tmux")} "$@"\n')
     (tools / "tmux").chmod(0o755)
-    spec = {"name": "exp", "processes": {"a": {"command": ["/bin/sh", "-c", f"echo ran >> {tmp_path}/told"]}}}
+    spec = {"name": "exp", "processes": {"a": {"command": ["/bin/sh", "-c", "exit 3"]}}}
     (tmp_path / "exp.yaml").write_text(json.dumps(spec))
     own = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     argv = [sys.executable, "-m", "symphony_charts", "up", str(tmp_path / "exp.yaml")]
@@ -255,33 +223,15 @@ def test_a_start_is_cut_only_where_nothing_is_on_its_way_any_more(tmp_path: Path
         starting.kill()
     [run] = runs_of("exp")
     until(lambda: not run.is_live)
-    has_run = (tmp_path / "told").exists()
-    assert (has_run, run.state().cause) in ((True, ""), (False, "its start was cut"))
+    assert (run.state().phase, run.state().processes[0].status) == ("failed", 3)
 
 
 @pytest.mark.usefixtures("tmux")
-def test_up_starts_anew_what_a_killed_up_had_not_started_yet(tmp_path: Path) -> None:
-    _slow_tmux(tmp_path / "bin")
-    argv = [sys.executable, "-c", _KILLED, "save_spec", "no"]
-    own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    assert subprocess.run(argv, cwd=tmp_path, env=own, check=False).returncode == -signal.SIGKILL
-    [cut] = runs_of("exp")
-    run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
-    assert run.folder != cut.folder
-    assert (cut.state().cause, run.is_live) == ("its start was cut", True)
-
-
-@pytest.mark.usefixtures("tmux")
-def test_up_waits_for_no_supervisor_that_was_killed_with_its_starter(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_up_takes_over_a_start_that_was_killed_with_its_supervisor(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     write_record(run.folder / "state.json", replace(run.state(), phase="starting"))
-    # Then no process ends the run on its own, however long the wait.
-    monkeypatch.setattr(local_run, "_ENDING_S", 3600.0)
-    monkeypatch.setattr(local_run, "_APPEARING_S", 0.1)
     again = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
     assert (again.folder, again.state().phase) == (run.folder, "running")
 

@@ -18,7 +18,8 @@ from symphony_charts.errors import Conflict
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import find_limiter, plan_here
 from symphony_charts.local.plan.records import Limiter
-from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words, verdict_script
+from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words
+from symphony_charts.local.plan.scripts import verdict_script
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, states_of
@@ -168,23 +169,12 @@ def test_a_dry_run_tells_limits_and_by_what_means(tmp_path: Path, capsys: pytest
     assert "  a: c  (at most memory 1Gi by rlimit)\n" in capsys.readouterr().out
 
 
-# Contents of a control group's files after the kernel killed a process for memory, in version 1 and 2.
-OOM_1 = ("4:memory:/a.scope\n2:cpu:/a.scope\n0::/a.scope\n", "memory/a.scope/memory.oom_control")
-OOM_2 = ("0::/a.scope\n", "a.scope/memory.events")
-
-
-@pytest.mark.parametrize("version", [OOM_1, OOM_2])
-@pytest.mark.parametrize(
-    ("kills", "said"), [("oom_kill 0", ""), ("under_oom 0\noom_kill 2", "out of memory, limit 1.5Gi")]
-)
-def test_a_verdict_is_read_from_the_control_group(
-    version: tuple[str, str], kills: str, said: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("kills", "said"), [("oom_kill 0", ""), ("oom 0\noom_kill 2", "out of memory, limit 1.5Gi")])
+def test_a_verdict_is_read_from_the_control_group(kills: str, said: str, tmp_path: Path) -> None:
     process = from_data({"name": "x", "processes": {"a": {"command": ["c"], "limits": LIMITS}}}).processes["a"]
-    (tmp_path / "own").write_text(version[0])
-    events = tmp_path / version[1]
-    events.parent.mkdir(parents=True)
-    events.write_text(f"oom_kill_disable 0\n{kills}\n")
+    (tmp_path / "own").write_text("0::/a.scope\n")
+    (tmp_path / "a.scope").mkdir()
+    (tmp_path / "a.scope" / "memory.events").write_text(f"low 0\n{kills}\n")
     script = verdict_script(limits_of(process, SCOPES))
     script = script.replace("/proc/self/cgroup", f"{tmp_path}/own").replace("/sys/fs/cgroup", str(tmp_path))
     subprocess.run(["sh", "-c", script], cwd=tmp_path, check=True)

@@ -1,4 +1,4 @@
-"""Reading of panes by a supervisor that takes over, in states that last only for an instant."""
+"""Panes and events of a supervisor in states that last only for an instant."""
 
 from __future__ import annotations
 
@@ -50,3 +50,29 @@ def test_what_was_started_again_meanwhile_is_followed(
     panes = Panes(Run(tmp_path), [process_state("backoff", wrapper=other)], Loop(), lambda _slot: None)
     panes.adopt()
     assert 0 in panes
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="select.poll")
+def test_a_number_that_is_used_again_within_a_turn_calls_nobody_new() -> None:
+    loop, called = Loop(), []
+    (first, first_end), (second, second_end) = os.pipe(), os.pipe()
+
+    def replace_second() -> None:
+        called.append("first")
+        loop.forget(first)
+        loop.forget(second)
+        # Another program may reuse the number at once, as here.
+        os.dup2(first, second)
+        loop.watch(second, lambda: called.append("the new one"))
+
+    loop.watch(first, replace_second)
+    loop.watch(second, lambda: called.append("second"))
+    for end in (first_end, second_end):
+        os.write(end, b"x")
+    loop.turn()
+    assert called == ["first"]
+    # The second waiter gets its own turn: its event has come as well.
+    loop.turn()
+    assert called == ["first", "the new one"]
+    for descriptor in (first, first_end, second, second_end):
+        os.close(descriptor)

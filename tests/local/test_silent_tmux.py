@@ -1,10 +1,11 @@
-"""A run survives a tmux server that does not answer for a while; the tests stop and continue that server."""
+"""A run survives a tmux server that does not answer for a while, and ends without the program tmux."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -120,6 +121,20 @@ def test_a_restart_that_tmux_holds_up_ends_in_time_and_is_done_later(run: Run, t
     until(lambda: starts() == 2)
     assert agent()["phase"] == "running"
     assert supervisor_pid(run) == supervisor
+
+
+def test_a_run_ends_though_tmux_was_uninstalled_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("tmux", "sh", "env", "cat", "tail", "unshare", "mount"):
+        (tools / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(tools))
+    assert symph("up", str(write_spec(tmp_path))).returncode == 0
+    run = find_run("exp")
+    (tools / "tmux").unlink()
+    down = symph("down", "exp")
+    assert (down.returncode, run.members(), run.state().phase) == (0, [], "stopped"), down.stderr
+    assert "Traceback" not in (run.folder / "supervisor.log").read_text()
 
 
 def test_a_run_in_the_foreground_says_that_it_waits_for_tmux(tmp_path: Path) -> None:

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec.structs import replace
 
 from symphony_charts.local import up
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.run_state import write_record
-from symphony_charts.local.runs import START_ABORTED, Run, live_runs
+from symphony_charts.local.runs import live_runs
 from symphony_charts.spec import data as builder
 from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile
@@ -83,25 +81,6 @@ def test_a_trial_that_runs_already_is_joined(tmp_path: Path) -> None:
     (outcome,) = swept(spec)
     assert (outcome.state, started and started.is_live) == ("succeeded", False)
     assert (tmp_path / "ran").read_text() == "0\n"
-
-
-def test_a_run_whose_start_was_cut_is_no_result_of_its_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = spec_of(tmp_path, "test -e go || sleep 100")
-    (run,) = runs_of(spec, "0")
-    cut = up.up(run.experiment, allocate(run.experiment, spec.pins), folder=tmp_path)
-    assert cut is not None
-    wait = local._wait
-
-    def wait_for(joined: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
-        if joined == cut:
-            up.down(joined)
-            write_record(joined.folder / "state.json", replace(joined.state(), cause=START_ABORTED))
-            (tmp_path / "go").touch()
-        else:
-            wait(joined, timeout_s, stopper)
-
-    monkeypatch.setattr(local, "_wait", wait_for)
-    assert [one.state for one in swept(spec)] == ["succeeded"]
 
 
 def test_a_trial_that_was_lost_with_its_machine_runs_again(tmp_path: Path) -> None:

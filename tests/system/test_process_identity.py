@@ -82,16 +82,6 @@ def test_a_zombie_has_ended() -> None:
     os.waitpid(pid, 0)
 
 
-def test_a_start_is_told_alike_in_a_time_namespace(namespaces: None) -> None:
-    record = processes.identify(os.getpid())
-    assert record is not None
-    program = f"""
-    from symphony_charts.system import processes as it
-    print(it.identify({record.pid}) == it.{record!r}, it.identify({record.pid}).start <= it.ticks_now())
-    """
-    assert in_namespace(program, "--time", "--boottime", "5000", "--fork") == ["True True"]
-
-
 def test_a_signal_reaches_the_process_that_was_identified() -> None:
     with subprocess.Popen(["sleep", "60"]) as process:
         assert processes.send_signal(processes.identify(process.pid), signal.SIGTERM)

@@ -16,6 +16,7 @@ from tests.namespace import run_alone
 from tests.system.remover_attacks import ATTACKS
 
 NO_MARKER = "NotOurs: nothing says that symph made it: there is no .symph.json in it"
+OTHER_MARKER = "NotOurs: its .symph.json is of another folder, or damaged"
 LINK = "NotOurs: it is a link, or no folder"
 OUT = ["NotOurs: '..'", "NotOurs: '..'", "NotOurs: '1/../../../canary'", "NotOurs: '.'", "NotOurs: ''", "NotOurs: ''"]
 # The remover's answer to each attack, and True if the run's folder is still in place afterwards.
@@ -23,11 +24,11 @@ EXPECTED: dict[str, tuple[object, bool]] = {
     "plain": ([], False),
     "another_stays": ([[], True], False),
     "no_marker": (NO_MARKER, True),
-    "copied_marker": ("NotOurs: its marker is of another folder", True),
-    "empty_marker": ("NotOurs: its .symph.json is damaged", True),
+    "copied_marker": (OTHER_MARKER, True),
+    "empty_marker": (OTHER_MARKER, True),
     "linked_marker": (NO_MARKER, True),
-    "hard_linked_marker": ("NotOurs: its .symph.json is not ours", True),
-    "piped_marker": ("NotOurs: its .symph.json is not ours", True),
+    "hard_linked_marker": (OTHER_MARKER, True),
+    "piped_marker": (OTHER_MARKER, True),
     "run_is_a_link": ([LINK, True], True),
     "experiment_is_a_link": ([LINK, True], True),
     "home_is_a_link": (LINK, True),

@@ -103,7 +103,7 @@ def _namespaces() -> Capability:
         detail = "files and secrets are at the pod's paths"
         return Capability(name="namespaces", status="ok", detail=detail)
     detail = "no private mounts: files and volumes are in other folders than in a pod, named in commands and variables"
-    return Capability(name="namespaces", status="warning", detail=detail, next="allow unprivileged user namespaces")
+    return Capability(name="namespaces", status="warning", detail=detail, next="allow user namespaces (Linux 5.12)")
 
 
 def _limits() -> Capability:

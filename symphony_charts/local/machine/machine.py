@@ -18,6 +18,7 @@ from symphony_charts.errors import Problem, SpecError, SymphError, ToolFailed, T
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.local.machine.addresses import addresses_of_run, choose_addresses
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
+from symphony_charts.local.mounts.mount_points import has_mount_calls
 from symphony_charts.local.plan.environment import FROM_CALLER, HOSTS, HOSTS_FILE, of_machine
 from symphony_charts.local.plan.plan import make_plan
 from symphony_charts.local.plan.records import Checkout, Gpus, Limiter, LocalPlan, Machine
@@ -30,17 +31,8 @@ from symphony_charts.system.git.program import check_out_volume
 from symphony_charts.system.user_folders import state_dir
 
 _MEMORY, _CPU = 123 * 2**20, 317
-# The limits in force inside, from cgroups v2 or v1.
-_LOOK = """\
-while IFS=: read -r _ kinds path; do
-    case ,$kinds, in
-    *,memory,*) cat "/sys/fs/cgroup/memory$path/memory.limit_in_bytes" ;;
-    *,cpu,*) cat "/sys/fs/cgroup/cpu$path/cpu.cfs_quota_us" ;;
-    ,,) cat "/sys/fs/cgroup$path/memory.max" "/sys/fs/cgroup$path/cpu.max" ;;
-    esac
-done </proc/self/cgroup 2>/dev/null
-:
-"""
+# The limits in force inside. Control groups v1 give none to a user's own manager.
+_LOOK = 'read -r group </proc/self/cgroup; cd "/sys/fs/cgroup${group#0::}" && cat memory.max cpu.max; :'
 # Since this version systemd ends the whole scope after an OOM kill, including the shell that watches it.
 _ENDS_SCOPES = 253
 
@@ -174,7 +166,7 @@ def namespace_prefix() -> list[str]:
 
     Later mounts and unmounts of the machine propagate into it (a disk, an automounted home), but not out of it.
     """
-    if sys.platform != "linux" or shutil.which("unshare") is None:
+    if sys.platform != "linux" or shutil.which("unshare") is None or not has_mount_calls():
         return []
     plain = ["unshare", "--mount", "--propagation", "slave"]
     own = ["unshare", "--user", "--map-current-user", "--keep-caps", *plain[1:]]
@@ -203,23 +195,19 @@ _PTY = Path("/proc/sys/kernel/pty")
 
 
 def check_capacity(count: int) -> None:
-    """Raise the limits of a tmux server so that `count` processes get a terminal and a log pipe each.
+    """Raise ToolFailed if `count` processes cannot get a terminal and a log pipe each.
 
-    A server that runs out of open files spins and stops answering, so check first. Raises ToolFailed, without any
-    change, if the limits do not suffice.
+    A tmux server that runs out of open files spins and stops answering, so check first.
     """
     free = free_terminals()
     if count + _SPARE_TERMINALS > free:
         what = f"{count} processes need as many terminals, {free} are free on this machine"
         raise ToolFailed(what, str(_PTY / "max"), f"raise it: sysctl -w kernel.pty.max={2 * count + 4096}")
     needed = 2 * count + _SPARE_FDS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         what = f"{count} processes need {needed} open files, {hard} are allowed"
         raise ToolFailed(what, "ulimit -Hn", f"ulimit -n {needed} as root, or a line in /etc/security/limits.conf")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def free_terminals() -> int:

@@ -20,12 +20,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from symphony_charts.local.mounts import mount_points
-from symphony_charts.local.mounts.mount_points import Journal, is_locked_point, open_beneath, remount_read_only
+from symphony_charts.local.mounts.mount_points import Journal, is_locked_point, open_beneath
 
 if sys.platform != "win32":
     import fcntl
 
-_AUTOFS = 0x187
 # Each entry of a skeleton is a mount; folders with thousands of entries (homes of an institute) are too large.
 _MOST_ENTRIES = 1000
 # Up to this many files are mounted one by one; more become links to one mount of the whole folder.
@@ -68,11 +67,11 @@ class Target:
 class Mounter:
     """Mounts targets. `scratch` is a tmpfs of the run; without a `journal` all mount points must exist.
 
-    `classic` restricts it to system calls of kernels before 5.12. `refusals` collects all refusals of the machine.
+    `refusals` collects all refusals of the machine.
     """
 
-    def __init__(self, scratch: str, journal: Journal | None, *, classic: bool = False) -> None:
-        self._scratch, self._journal, self._classic = scratch, journal, classic
+    def __init__(self, scratch: str, journal: Journal | None) -> None:
+        self._scratch, self._journal = scratch, journal
         self._skeletons: list[str] = []
         self._has_old_root = False
         self._devices: set[int] = set()
@@ -92,7 +91,8 @@ class Mounter:
                 held.append((self._hold(target), target))
         for tree, target in held:
             with self._noting(target):
-                self._mount(tree, target)
+                is_folder = stat.S_ISDIR(os.fstat(tree).st_mode)
+                mount_points.move_mount(tree, self._mount_point(target, is_folder=is_folder))
             os.close(tree)
         points = set()
         for own in prepared:
@@ -134,20 +134,9 @@ class Mounter:
                 self._make(path, is_folder=is_folder)
                 self._keep_in_use(path)
 
-    def _mount(self, tree: int, target: Target) -> None:
-        path = self._mount_point(target, is_folder=stat.S_ISDIR(os.fstat(tree).st_mode))
-        if not self._classic:
-            mount_points.move_mount(tree, path)
-            return
-        mount_points.mount(f"/proc/self/fd/{tree}", path, flags=mount_points.MS_BIND | mount_points.MS_REC)
-        if target.read_only:
-            remount_read_only(path)
-
     def _hold(self, target: Target) -> int:
         """Return a descriptor of the mounts at the source, which remains valid when its path is covered."""
         opened = open_beneath(target.source, target.sub_path)
-        if self._classic:
-            return opened
         tree = mount_points.open_tree(f"/proc/self/fd/{opened}")
         os.close(opened)
         if target.read_only:
@@ -160,13 +149,9 @@ class Mounter:
             mount_points.unmount(_OLD_ROOT, mount_points.MNT_DETACH)
             os.rmdir(_OLD_ROOT)
         for path in self._skeletons:
-            if self._classic:
-                flags = mount_points.MS_REMOUNT | mount_points.MS_BIND | mount_points.MS_RDONLY | _TMPFS
-                mount_points.mount("", path, flags=flags)
-            else:
-                folder = os.open(path, os.O_PATH | os.O_DIRECTORY)
-                mount_points.set_read_only(folder, is_recursive=False)
-                os.close(folder)
+            folder = os.open(path, os.O_PATH | os.O_DIRECTORY)
+            mount_points.set_read_only(folder, is_recursive=False)
+            os.close(folder)
 
     # Mount points
 
@@ -293,7 +278,7 @@ class Mounter:
     def _lay_skeleton(self, above: str, wanted: str) -> None:
         """Replace the folder `above` by a tmpfs that shows all its entries."""
         once = f"make it once: sudo mkdir -p {wanted}"
-        if mount_points.file_system_of(above) == _AUTOFS:
+        if mount_points.is_automounter(above):
             raise RefusedError(f"{wanted} cannot be made: {above} is served by the automounter", once)
         if above == "/" and self._journal is None:
             raise RefusedError(f"{wanted} is missing at the root of this machine", once)
@@ -346,14 +331,9 @@ class Mounter:
                 self._copy_mount(name, old, name, new)
 
     def _copy_mount(self, name: str, old: int, at: str, new: int) -> None:
-        if self._classic:
-            tree = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=None if old < 0 else old)
-            flags = mount_points.MS_BIND | mount_points.MS_REC
-            mount_points.mount(f"/proc/self/fd/{tree}", f"/proc/self/fd/{new}/{at}", flags=flags)
-        else:
-            flags = mount_points.AT_RECURSIVE | mount_points.AT_SYMLINK_NOFOLLOW | mount_points.AT_NO_AUTOMOUNT
-            tree = mount_points.open_tree(name, flags, old)
-            mount_points.move_mount(tree, at, new)
+        flags = mount_points.AT_RECURSIVE | mount_points.AT_SYMLINK_NOFOLLOW | mount_points.AT_NO_AUTOMOUNT
+        tree = mount_points.open_tree(name, flags, old)
+        mount_points.move_mount(tree, at, new)
         os.close(tree)
 
 
@@ -393,7 +373,7 @@ def main() -> None:
     journal = Journal(plan["journal"]) if plan["journal"] else None
     if journal is not None:
         _mark(plan["scratch"])
-    mounter = Mounter(plan["scratch"], journal, classic=plan.get("classic", False) or _is_old_kernel())
+    mounter = Mounter(plan["scratch"], journal)
     mounter.mount_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
     if mounter.refusals:
         sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in mounter.refusals}.values())))
@@ -414,16 +394,3 @@ def _mark(scratch: str) -> None:
     for helper in {path for pattern in _UTEMPTER for path in glob.glob(pattern)}:
         if stat.S_ISREG(os.stat(helper).st_mode):
             mount_points.mount("/dev/null", helper, flags=mount_points.MS_BIND)
-
-
-def _is_old_kernel() -> bool:
-    """Return True if the calls for detached mounts are missing or forbidden."""
-    try:
-        tree = mount_points.open_tree("/dev/null", flags=0)
-        try:
-            mount_points.set_read_only(tree, is_recursive=False)
-        finally:
-            os.close(tree)
-    except OSError:
-        return True
-    return False

@@ -151,24 +151,6 @@ def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
 
 
 _EVERYTHING = Limiter(by={"memory": "systemd", "cpu": "systemd"})
-# The control group (v2 or v1) reports OOM kills, but only while the shell that started the process is still in it.
-_OOM_SCRIPT = """\
-while IFS=: read -r _ kinds path; do
-    case ,$kinds, in
-    *,memory,*) events=/sys/fs/cgroup/memory$path/memory.oom_control ;;
-    ,,) events=/sys/fs/cgroup$path/memory.events ;;
-    *) continue ;;
-    esac
-    if [ -r "$events" ]; then
-        while read -r key count; do
-            if [ "$key" = oom_kill ] && [ "$count" != 0 ]; then echo "out of memory, limit @" >limit; fi
-        done <"$events"
-    fi
-done </proc/self/cgroup
-"""
-_RLIMIT_SCRIPT = """\
-if [ "$status" != 0 ]; then echo "memory limited to @ by rlimit" >limit; fi
-"""
 
 
 def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
@@ -203,17 +185,6 @@ def _properties(limits: Sequence[Limit]) -> Iterator[str]:
             yield "MemorySwapMax=0"
         else:
             yield f"CPUQuota={max(1, limit.amount) / 10:g}%"
-
-
-def rlimit_lines(limits: Sequence[Limit]) -> list[str]:
-    """Return lines of `sh` that apply the rlimits in `limits` to the program it executes."""
-    return [f"ulimit -d {max(1, limit.amount // 1024)} || exit 125" for limit in limits if limit.by == "rlimit"]
-
-
-def verdict_script(limits: Sequence[Limit]) -> str:
-    """Return lines of `sh` that write to ``limit`` if a limit ended a process with ``$status``."""
-    scripts = {"systemd": _OOM_SCRIPT, "rlimit": _RLIMIT_SCRIPT}
-    return "".join(scripts[limit.by].replace("@", limit.said) for limit in limits if limit.resource == "memory")
 
 
 def limits_note(experiment: Experiment, limiter: Limiter) -> tuple[str, ...]:

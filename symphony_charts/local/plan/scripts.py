@@ -7,12 +7,11 @@ both from a whitelist, since tmux expands formats and runs commands inside names
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 
 from symphony_charts.errors import SpecError
-from symphony_charts.local.plan.records import Bind, LocalPlan, PlannedProcess, log_pipe
-from symphony_charts.local.plan.resources import rlimit_lines
+from symphony_charts.local.plan.records import Bind, Limit, LocalPlan, PlannedProcess, log_pipe
 from symphony_charts.spec.variable_names import ATTEMPT, is_shell_name
 
 TRIES = "tries"
@@ -126,8 +125,43 @@ def helper_script(helper: Iterable[str]) -> str:
     return f'exec {" ".join(map(quote, helper))} "$@"\n'
 
 
+# The control group reports OOM kills, but only while the shell that started the process is still in it.
+_OOM_SCRIPT = """\
+read -r group </proc/self/cgroup
+events=/sys/fs/cgroup${group#0::}/memory.events
+if [ -r "$events" ]; then
+    while read -r key count; do
+        if [ "$key" = oom_kill ] && [ "$count" != 0 ]; then echo "out of memory, limit @" >limit; fi
+    done <"$events"
+fi
+"""
+_RLIMIT_SCRIPT = """\
+if [ "$status" != 0 ]; then echo "memory limited to @ by rlimit" >limit; fi
+"""
+
+
+def rlimit_lines(limits: Sequence[Limit]) -> list[str]:
+    """Return lines of `sh` that apply the rlimits in `limits` to the program it executes."""
+    return [f"ulimit -d {max(1, limit.amount // 1024)} || exit 125" for limit in limits if limit.by == "rlimit"]
+
+
+def verdict_script(limits: Sequence[Limit]) -> str:
+    """Return lines of `sh` that write to ``limit`` if a limit ended a process with ``$status``."""
+    scripts = {"systemd": _OOM_SCRIPT, "rlimit": _RLIMIT_SCRIPT}
+    return "".join(scripts[limit.by].replace("@", limit.said) for limit in limits if limit.resource == "memory")
+
+
+# tmux commands
+
+_SESSION = f"new-session -d -s symph -x {_WIDTH} -y {_HEIGHT}"
+
+
 def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
-    """Return all tmux commands that start a run: settings, a window for each pod, a pane for each process."""
+    """Return all tmux commands that start a run: settings, a window for each pod, a pane for each process.
+
+    The log pipes must be in the same file as the panes: tmux reads no output before the end of the file. They come last
+    because programs that start at once delay tmux. A new server counts panes from 0.
+    """
     lines = [
         "set-option -g update-environment ''",
         "set-option -g remain-on-exit on",
@@ -137,46 +171,40 @@ def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
         "set-option -g status-left '[symph] '",
         "set-option -g default-terminal tmux-256color",
     ]
-    for number, panes in enumerate(_windows(plan.processes)):
-        for position, process in enumerate(panes):
-            lines += _pane(process, run_dir, is_session=number == 0 and position == 0, is_window=position == 0)
-        if len(panes) > 1:
-            lines.append("select-layout tiled")
-    lines += _logs(plan.processes, run_dir)
-    lines.append("select-window -t ':^'")
-    return "\n".join(lines) + "\n"
-
-
-def _windows(processes: Sequence[PlannedProcess]) -> list[list[PlannedProcess]]:
     windows: dict[str, list[PlannedProcess]] = {}
-    for process in processes:
+    for process in plan.processes:
         windows.setdefault(process.pod, []).append(process)
-    return list(windows.values())
+    logs: list[str] = []
+    for first, *others in windows.values():
+        lines += _window(first, run_dir, "new-window" if logs else _SESSION)
+        logs.append(_log(first, run_dir, f"-t %{len(logs)} "))
+        for process in others:
+            # A window holds few panes at its first size; balance it before each split, or tmux finds no space.
+            lines += ["select-layout tiled", *_pane(process, run_dir, "split-window")]
+            logs.append(_log(process, run_dir, f"-t %{len(logs)} "))
+        if others:
+            lines.append("select-layout tiled")
+    return "\n".join([*lines, *filter(None, logs), "select-window -t ':^'"]) + "\n"
 
 
-def _pane(process: PlannedProcess, run_dir: str, *, is_session: bool, is_window: bool) -> Iterator[str]:
-    folder = quote_path(f"{run_dir}/p/{process.slot}")
-    scope = "".join(f"'{_check_word(word)}' " for word in process.scope)
-    program = f"{scope}/bin/sh '{quote_path(run_dir)}/wrapper.sh' '{folder}'"
+def new_pane(process: PlannedProcess, run_dir: str, *, has_session: bool) -> str:
+    """Return the tmux commands that open another pane for `process`, in a window of its own."""
+    opened = _window(process, run_dir, "new-window" if has_session else _SESSION)
+    return "\n".join([*opened, _log(process, run_dir)]) + "\n"
+
+
+def _window(process: PlannedProcess, run_dir: str, how: str) -> list[str]:
     name = process.pod if _PLAIN_NAME.fullmatch(process.pod) else f"pod-{process.slot}"
-    if is_session:
-        yield f"new-session -d -s symph -x {_WIDTH} -y {_HEIGHT} -c / -n '{name}' {program}"
-    elif is_window:
-        yield f"new-window -c / -n '{name}' {program}"
-    else:
-        # A window holds few panes at its first size; balance it before each split, or tmux finds no space.
-        yield "select-layout tiled"
-        yield f"split-window -c / {program}"
-    yield f"set-option -p @slot {process.slot}"
+    return _pane(process, run_dir, f"{how} -n '{name}'")
 
 
-def _logs(processes: Sequence[PlannedProcess], run_dir: str) -> Iterator[str]:
-    """Yield the log pipes. They must be in the same file as the panes: tmux reads no output before the end of the file.
+def _pane(process: PlannedProcess, run_dir: str, how: str) -> list[str]:
+    scope = "".join(f"'{_check_word(word)}' " for word in process.scope)
+    run_dir = quote_path(run_dir)
+    program = f"{scope}/bin/sh '{run_dir}/wrapper.sh' '{run_dir}/p/{process.slot}'"
+    return [f"{how} -c / {program}", f"set-option -p @slot {process.slot}"]
 
-    They come last because programs that start at once delay tmux. A new server counts panes from 0.
-    """
-    in_order = [process for panes in _windows(processes) for process in panes]
-    for number, process in enumerate(in_order):
-        if process.tty:
-            folder = quote_path(f"{run_dir}/p/{process.slot}")
-            yield f"pipe-pane -t %{number} '{log_pipe(folder)}'"
+
+def _log(process: PlannedProcess, run_dir: str, pane: str = "") -> str:
+    """Return the command that writes the log of a process with a terminal; empty if the process writes it itself."""
+    return f"pipe-pane {pane}'{log_pipe(quote_path(f'{run_dir}/p/{process.slot}'))}'" if process.tty else ""

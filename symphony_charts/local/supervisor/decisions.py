@@ -113,13 +113,13 @@ class _Transition:
                 self._take_over(stopping)
             case events.PaneClosed(slot):
                 if self._phase == "running":
-                    self._note(slot, unhealthy="its pane was closed", pane="")
+                    self._note(slot, unhealthy="its pane was closed")
                     if slot in self._live:
                         self._end(slot)
-            case events.TmuxGone(cause):
+            case events.TmuxGone():
                 # Processes without a terminal are no longer logged and cannot restart.
                 if self._phase == "running":
-                    self._cause = cause
+                    self._cause = "tmux was killed"
                     self._stop("failed")
             case events.Ended():
                 self._ended(event)

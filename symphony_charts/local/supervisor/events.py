@@ -29,9 +29,7 @@ class TakenOver:
 
 @dataclass(frozen=True)
 class TmuxGone:
-    """The tmux server of the run is gone, and with it all terminals; `cause` is the reason as text."""
-
-    cause: str = "tmux was killed"
+    """The tmux server of the run is gone, and with it all terminals."""
 
 
 @dataclass(frozen=True)
@@ -166,10 +164,10 @@ class Loop:
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
 
-    def watch(self, descriptor: int, action: Callable[[], None], events: int = select.POLLIN) -> None:
-        """Call `action` whenever `descriptor` is ready, until `forget`; a second call replaces both arguments."""
+    def watch(self, descriptor: int, action: Callable[[], None]) -> None:
+        """Call `action` whenever `descriptor` is readable, until `forget`; a second call replaces the action."""
         self._actions[descriptor] = action
-        self._poll.register(descriptor, events)
+        self._poll.register(descriptor, select.POLLIN)
 
     def forget(self, descriptor: int) -> None:
         """Stop watching `descriptor`; do this before closing it."""

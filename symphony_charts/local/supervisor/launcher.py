@@ -1,53 +1,50 @@
 """Start the supervisor of a run: both ends of the channel between `up` and a new supervisor.
 
-tmux answers no client until it has started everything. So each wrapper reports its slot itself, through the pipe
-``born`` in the run's folder (lines of slot and pid), and `up` reports its steps through a `StartupChannel`.
+Messages are lines of JSON. `up` sends an order: the folder of a run to supervise, and for a start what tmux needs; once
+the folder is complete, a second one. The supervisor answers with the number of panes, or with an error. tmux answers no
+client until it has started everything, so each wrapper reports its slot itself, through the pipe ``born`` in the run's
+folder (lines of slot and pid).
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.events import Loop
 
-# Timeout, in seconds, for a busy machine to import a program or to list a thousand panes.
-_PATIENCE_S = 30.0
+# Timeout, in seconds, for a busy machine to import a program, and to start or list a thousand panes.
+_PATIENCE_S = 90.0
 # The folders of this package and of msgspec: without `site`, Python may not find them.
 _ROOTS = [str(Path(__file__).parents[3]), str(Path(msgspec.__file__).parents[1])]
 
 
 class SupervisorProcess:
-    """A supervisor that was just started, for `run` or `ahead` of it.
+    """A supervisor that was just started; it exits if it is closed without a run.
 
-    With `is_start` it waits for the message that the run's folder is complete, replies when it watches, and waits for
-    the message that everything was started. After that, or else at once, it takes over the running processes and
-    replies with the number of panes.
+    If it is closed during a start, before the second message, it ends and removes the run.
     """
 
-    def __init__(self, run: Run | None, *, is_start: bool = False) -> None:
+    def __init__(self) -> None:
         self._channel, theirs = socket.socketpair()
         self._channel.settimeout(_PATIENCE_S)
-        self._log = ""
+        self._log, self._is_starting_tmux = "", False
         # Not a Popen object: the supervisor outlives this program, which does not wait for it. It does not need `site`,
         # which would take a tenth of its start time.
-        argv = [
-            sys.executable,
-            "-S",
-            "-m",
-            "symphony_charts.local.supervisor.supervisor",
-            "start" if is_start else "go on",
-        ]
+        argv = [sys.executable, "-S", "-m", "symphony_charts.local.supervisor.supervisor"]
         with theirs:
             self.pid = os.posix_spawn(
                 sys.executable,
@@ -56,63 +53,53 @@ class SupervisorProcess:
                 file_actions=[(os.POSIX_SPAWN_DUP2, theirs.fileno(), 0)],
                 setsid=True,
             )
-        if run is not None:
-            self.attach(run)
 
-    @classmethod
-    def ahead(cls) -> SupervisorProcess:
-        """Start one for a run that is about to start; it exits if it is closed without a run."""
-        return cls(None, is_start=True)
+    def supervise(self, run: Run, server: Sequence[str] = (), count: int = 0) -> None:
+        """Make it the supervisor of `run`, whose folder exists.
 
-    @property
-    def descriptor(self) -> int:
-        """The end of the channel whose last copy, when closed, informs the supervisor that its caller is gone."""
-        return self._channel.fileno()
-
-    def attach(self, run: Run) -> None:
-        """Make it the supervisor of `run`, whose folder exists."""
+        With a `count` of processes it starts the tmux server first, with `server` before its argv.
+        """
         self._log = str(run.folder / "supervisor.log")
-        self._send(f"{run.folder}\n")
+        self._is_starting_tmux = bool(count)
+        self._send({"folder": str(run.folder), "server": list(server), "count": count})
 
-    def notify(self) -> None:
-        """Report that the next step is done."""
-        self._send("\n")
+    def start_all(self, commits: Mapping[str, str]) -> int:
+        """Start all processes of the run, whose folder is complete; return their number."""
+        self._is_starting_tmux = False
+        self._send({"commits": dict(commits)})
+        return self.await_reply()
 
-    def _send(self, text: str) -> None:
+    def _send(self, message: Mapping[str, object]) -> None:
         try:
-            self._channel.sendall(text.encode())
-        except OSError as error:
-            raise self._not_started() from error
+            self._channel.sendall(json.dumps(message).encode() + b"\n")
+        except OSError:
+            # It has refused, or is gone; reading its answer raises the error.
+            self.await_reply()
 
     def await_reply(self) -> int:
-        """Wait for the number in its reply. Raises ToolFailed if there is none."""
+        """Wait for the number of panes. Raises ToolFailed, as the supervisor did or if it does not answer."""
         line = b""
-        try:
-            while not line.endswith(b"\n"):
-                more = self._channel.recv(1 << 12)
-                if not more:
-                    raise self._not_started()
+        with contextlib.suppress(OSError):
+            while not line.endswith(b"\n") and (more := self._channel.recv(1 << 16)):
                 line += more
-        except OSError as error:
-            raise self._not_started() from error
-        if not line.strip().isdigit():
-            why = line.decode("utf-8", "replace").strip()
-            raise ToolFailed(f"the supervisor of the run did not start: {why}", self._log)
-        return int(line)
+        if not line.endswith(b"\n"):
+            raise ToolFailed("the supervisor of the run did not start", self._log)
+        answer = json.loads(line)
+        if "count" not in answer:
+            raise ToolFailed(**answer)
+        return int(answer["count"])
 
     def close(self) -> None:
         """Close the channel; the supervisor keeps running."""
         self._channel.close()
 
-    def kill(self) -> None:
-        """Kill it at once, before it notices the closed channel."""
-        with contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(self.pid, signal.SIGKILL)
-            os.waitpid(self.pid, 0)
+    def cancel(self) -> None:
+        """End the start: kill the supervisor, or let it end the tmux server that it is starting."""
         self.close()
-
-    def _not_started(self) -> ToolFailed:
-        return ToolFailed("the supervisor of the run did not start", self._log)
+        with contextlib.suppress(ProcessLookupError, ChildProcessError):
+            if not self._is_starting_tmux:
+                os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
 
 
 if sys.platform != "win32":
@@ -129,52 +116,49 @@ class StartupChannel:
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
+        self._file = open(descriptor, "rb", closefd=False)  # noqa: SIM115 - open as long as this program runs
 
-    def wait(self) -> bool:
-        """Wait for the next byte; return False if the other end is closed."""
-        return bool(self._read())
-
-    def _read(self) -> bytes:
+    def message(self) -> dict[str, Any]:
+        """Wait for a message; return an empty one if the other end is closed."""
+        line = b""
         # A peer that exits without reading all of its input resets the connection.
         with contextlib.suppress(ConnectionResetError):
-            return os.read(self.descriptor, 1)
-        return b""
+            line = self._file.readline()
+        message: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+        return message
 
-    def folder(self) -> str:
-        """Wait for the folder of the run and redirect output to its log; return "" if the other end is closed."""
-        line = b""
-        while not line.endswith(b"\n"):
-            more = self._read()
-            if not more:
-                return ""
-            line += more
-        folder = os.fsdecode(line[:-1])
-        try:
-            log = os.open(f"{folder}/supervisor.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        except OSError:
-            # Without a log file discard the output: it must not appear on the caller's terminal.
-            log = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(log, 1)
-        os.dup2(log, 2)
-        os.close(log)
-        return folder
+    def send(self, count: int) -> None:
+        """Send the number of panes; the other end may be closed."""
+        self._write({"count": count})
 
-    def send(self, number: int) -> None:
-        """Send a number; the other end may be closed."""
-        self._write(str(number))
-
-    def refuse(self, why: str) -> None:
+    def refuse(self, error: SymphError | OSError) -> None:
         """Send, instead of a number, the reason why there will be no supervisor."""
-        self._write(why.replace("\n", " "))
+        log_line(str(error))
+        if isinstance(error, OSError):
+            self._write({"what": f"{error.strerror}: {error.filename}"})
+        else:
+            facts = {"status": error.status, "stderr": error.stderr} if isinstance(error, ToolFailed) else {}
+            self._write({"what": error.what, "at": error.at, "next": error.next, **facts})
 
-    def _write(self, line: str) -> None:
+    def _write(self, message: Mapping[str, object]) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            os.write(self.descriptor, f"{line}\n".encode())
+            os.write(self.descriptor, json.dumps(message).encode() + b"\n")
 
     def close(self) -> None:
         null = os.open(os.devnull, os.O_RDWR)
         os.dup2(null, self.descriptor)
         os.close(null)
+
+
+def log_to(path: Path) -> None:
+    """Redirect all output to the file `path`, or discard it: it must not reach the terminal of the caller."""
+    try:
+        log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    except OSError:
+        log = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
 
 
 def log_line(text: str) -> None:
@@ -193,14 +177,23 @@ def raise_descriptor_limit(count: int) -> None:
 
 
 def attend_start(
-    loop: Loop, pipe: Path, channel: StartupChannel, started: Callable[[int, int], None], save: Callable[[], object]
-) -> bool:
-    """Call `started` with slot and pid of each wrapper, and `save` now and then, until everything has been started.
+    loop: Loop, pipe: Path, start: Callable[[], None], started: Callable[[int, int], None], save: Callable[[], object]
+) -> None:
+    """Call `start` in a thread, and until it has ended `started` with slot and pid of each wrapper, and `save`.
 
-    Returns False if `channel` closed before that: then no further process is started.
+    Raises the SymphError that `start` raises.
     """
     reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    rest, is_starting, is_whole, saved_until = b"", True, False, 0.0
+    ended, end = os.pipe2(os.O_CLOEXEC)
+    rest, errors = b"", []
+
+    def call() -> None:
+        try:
+            start()
+        except SymphError as error:
+            errors.append(error)
+        finally:
+            os.close(end)
 
     def read() -> None:
         nonlocal rest
@@ -210,14 +203,11 @@ def attend_start(
             if len(fields) == 2 and all(field.isdigit() for field in fields):
                 started(int(fields[0]), int(fields[1]))
 
-    def receive() -> None:
-        nonlocal is_starting, is_whole
-        is_starting, is_whole = False, channel.wait()
-
+    saved_until, thread = 0.0, threading.Thread(target=call)
     loop.watch(reader, read)
-    loop.watch(channel.descriptor, receive)
-    channel.send(0)
-    while is_starting:
+    loop.watch(ended, thread.join)
+    thread.start()
+    while thread.is_alive():
         began = time.monotonic()
         if began >= saved_until:
             save()
@@ -225,7 +215,8 @@ def attend_start(
         else:
             loop.later(saved_until - began, lambda: None)
         loop.turn()
-    for descriptor in (reader, channel.descriptor):
+    for descriptor in (reader, ended):
         loop.forget(descriptor)
-    os.close(reader)
-    return is_whole
+        os.close(descriptor)
+    if errors:
+        raise errors[0]

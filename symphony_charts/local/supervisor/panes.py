@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import re
 import select
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from symphony_charts.errors import SymphError, ToolFailed
+from symphony_charts.errors import SymphError
 from symphony_charts.local import tmux_client
+from symphony_charts.local.plan.records import PlannedProcess
+from symphony_charts.local.plan.scripts import new_pane
 from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.run_state import ProcessState
 from symphony_charts.local.runs import Run
@@ -30,34 +31,9 @@ from symphony_charts.system.processes import (
     ticks_now,
 )
 
-# Commands for one pane are extracted from the file that opened all panes: one source for both.
-
-_OPEN = re.compile(r"(?:new-session|new-window|split-window) .*?-c / (?:-n ('[^']*') )?(.*)")
-_LOG = re.compile(r"pipe-pane -t %\d+ (.*)")
-
-
-def recreate_pane_commands(commands: str, folder: str, *, has_session: bool) -> str:
-    """Return the tmux commands for the pane of the process in `folder`, from the `commands` of its run."""
-    lines, name = commands.splitlines(), ""
-    for number, line in enumerate(lines):
-        if not (match := _OPEN.fullmatch(line)):
-            continue
-        # The panes of a pod share its window.
-        name = match[1] or name
-        if match[2].endswith(f"{folder}'"):
-            how = "new-window" if has_session else "new-session -d -s symph"
-            logs = [other for other in lines if _LOG.fullmatch(other) and f"{folder}/log" in other]
-            # A new pane is the current one.
-            logs = [_LOG.sub(r"pipe-pane \1", log) for log in logs]
-            opened = [f"{how} -c / -n {name} {match[2]}", lines[number + 1], *logs]
-            return "\n".join(opened) + "\n"
-    raise ToolFailed("the commands of the pane are not there", folder)
-
-
 _FRESH_S = 0.1
-# Seconds. tmux usually answers within milliseconds. After a timeout the loop leaves tmux alone for the same time.
-# Each timeout doubles the next, up to the maximum, so that a slow tmux can answer without blocking the loop for long.
-_ANSWER_S, _LONGEST_ANSWER_S = 1.0, 4.0
+# Timeout for a list of all panes, in seconds; after it the loop leaves tmux alone for the same time.
+_ANSWER_S = 3.0
 # Timeout for a command that is sent right after an answer, in seconds.
 _COMMAND_S = 8.0
 _KILLED = 128 + signal.SIGKILL
@@ -66,7 +42,7 @@ _KILLED = 128 + signal.SIGKILL
 class Panes:
     """The panes of `run`; calls `ended` with the slot of a program that has ended.
 
-    `slots` are the states of the processes; this class updates their `pane` and `wrapper`. `server` is the tmux server
+    `slots` are the states of the processes; this class updates their `wrapper`. `server` is the tmux server
     once there are panes, `sessions` collects the sessions of all programs so far.
     """
 
@@ -77,7 +53,7 @@ class Panes:
         self._until: dict[ProcessRecord, int] = {}
         self._killed: set[ProcessRecord] = set()
         self._asked: dict[int, int] = {}
-        self._answer_s, self._silent_until = _ANSWER_S, 0.0
+        self._silent_until = 0.0
         self._there: set[int] = set()
         self._listed = 0.0
         self._look: Callable[[], None] | None = None
@@ -86,10 +62,6 @@ class Panes:
     def __contains__(self, slot: int) -> bool:
         """Return True if the program of `slot` runs."""
         return slot in self._fds
-
-    def __bool__(self) -> bool:
-        """Return True if any program runs."""
-        return bool(self._fds)
 
     @property
     def live(self) -> frozenset[int]:
@@ -112,7 +84,6 @@ class Panes:
         """Take over the current panes; return their number."""
         panes = tmux_client.list_panes(self.run.socket)
         for pane in panes:
-            self._slots[pane.slot].pane = pane.id
             if self.server is None or self.server.pid != pane.server:
                 self.server = identify(pane.server)
             if pane.slot in self:
@@ -121,9 +92,6 @@ class Panes:
                 self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, record, self._ended))
             elif pane.slot not in self._noted and not self._is_settled(pane):
                 self._follow(pane.slot, pane.pid, self._ended)
-        for slot in self._noted:
-            # The same state as if an earlier supervisor had died before the program ended.
-            self._slots[slot].phase = "running"
         return len(panes)
 
     def watch_server(self, gone: Callable[[], None]) -> None:
@@ -160,25 +128,34 @@ class Panes:
                 return False
         return bool(self.server) and slot not in self._there
 
-    def respawn(self, slot: int) -> None:
-        """Run the program of `slot` again and watch it; first kill leftovers of its last session.
+    def respawn(self, planned: PlannedProcess) -> None:
+        """Run a program again and watch it; first kill leftovers of its last session.
 
         If its pane was closed, it gets a new pane in a new window. A program that has ended already is not watched
         afterwards. Raises TmuxSilent if tmux does not answer: call it again later, since tmux may have started the
         program or not. Raises ToolFailed if tmux refuses, OSError if a file cannot be written.
         """
-        panes = self._list()
-        before = next((pane.pid for pane in panes if pane.slot == slot), 0)
+        slot, panes = planned.slot, self._list()
+        pane = next((pane for pane in panes if pane.slot == slot), None)
+        before = pane.pid if pane else 0
+        # After a silence, another program in the pane shows that tmux has started it.
         if self._asked.pop(slot, before) == before:
-            self._start_again(slot, has_session=bool(panes), before=before)
+            self._prepare(slot)
+            self._asked[slot] = before
+            if pane is not None:
+                tmux_client.respawn(self.run.socket, pane.id, timeout_s=_COMMAND_S)
+            else:
+                commands = self.run.process_dir(slot) / "pane.conf"
+                text = new_pane(planned, str(self.run.folder), has_session=bool(panes))
+                commands.write_text(text, encoding="utf-8")
+                tmux_client.source_file(self.run.socket, commands, timeout_s=_COMMAND_S)
             panes = self._list()
             del self._asked[slot]
-        for pane in panes:
-            if pane.slot == slot:
-                self._slots[slot].pane = pane.id
-                self._follow(slot, pane.pid, self._ended)
+        for started in panes:
+            if started.slot == slot:
+                self._follow(slot, started.pid, self._ended)
 
-    def _start_again(self, slot: int, *, has_session: bool, before: int) -> None:
+    def _prepare(self, slot: int) -> None:
         process, folder = self._slots[slot], self.run.process_dir(slot)
         for name in ("limit", "pid", "go"):
             (folder / name).unlink(missing_ok=True)
@@ -188,31 +165,16 @@ class Panes:
         with contextlib.suppress(FileNotFoundError), (folder / "tries").open("r+") as file:
             file.write(f"{process.restarts + 1}\n")
         self._kill_session(process.wrapper)
-        commands = folder / "pane.conf"
-        if not process.pane:
-            file_of_all = (self.run.folder / "up.conf").read_text("utf-8")
-            commands.write_text(
-                recreate_pane_commands(file_of_all, str(folder), has_session=has_session), encoding="utf-8"
-            )
-        # If no answer comes, the next call compares the program in the pane to learn if tmux has done it.
-        self._asked[slot] = before
-        if process.pane:
-            tmux_client.respawn(self.run.socket, process.pane, timeout_s=_COMMAND_S)
-        else:
-            tmux_client.source_file(self.run.socket, commands, timeout_s=_COMMAND_S)
 
     def _list(self) -> list[tmux_client.Pane]:
         """Return all panes. Raises TmuxSilent without a query if tmux was silent a moment ago."""
         if time.monotonic() < self._silent_until:
             raise tmux_client.TmuxSilent("tmux does not answer")
         try:
-            panes = tmux_client.list_panes(self.run.socket, timeout_s=self._answer_s)
+            return tmux_client.list_panes(self.run.socket, timeout_s=_ANSWER_S)
         except tmux_client.TmuxSilent:
-            self._silent_until = time.monotonic() + self._answer_s
-            self._answer_s = min(2 * self._answer_s, _LONGEST_ANSWER_S)
+            self._silent_until = time.monotonic() + _ANSWER_S
             raise
-        self._answer_s = _ANSWER_S
-        return panes
 
     def release(self, slot: int) -> None:
         """Release the program of `slot`, which waits at its pipe ``go``; it may not have opened that yet."""
@@ -287,11 +249,7 @@ class Panes:
         ended(slot)
 
     def _note(self, slot: int) -> None:
-        now, status = time.time(), self.status_of(slot)
-        self._noted[slot] = now
-        process = self._slots[slot]
-        process.status, process.ended, process.ready = status, now, False
-        process.phase = "done" if status == 0 else "failed"
+        self._noted[slot] = time.time()
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
         if slot in self and wrapper is not None and self._slots[slot].wrapper == wrapper:

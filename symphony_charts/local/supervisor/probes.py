@@ -1,4 +1,4 @@
-"""Run the checks of processes when they are due, as the kubelet does, in steps that never block.
+"""Run the checks of processes when they are due, as the kubelet does, in threads that report to the loop.
 
 A check passes as it does for the kubelet: an accepted connection, a command that exits with 0, or an HTTP status from
 200 to 399 after redirects on the same host. Certificates are not verified. Startup checks delay the others until they
@@ -8,19 +8,17 @@ have passed. Source: kubernetes/kubernetes pkg/probe, pkg/kubelet/prober.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-import select
 import signal
 import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check, PlannedProcess
@@ -28,69 +26,61 @@ from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.events import Loop, ProbeFailed, Readiness
 from symphony_charts.system import processes
 
-if TYPE_CHECKING:
-    import http.client
-
 _MOST_REDIRECTS = 10
 _HEADERS = (("User-Agent", "kube-probe/symph"), ("Accept", "*/*"), ("Connection", "close"))
-# Each step is a descriptor and the events that it waits for.
-Steps: TypeAlias = Generator[tuple[int, int], None, str]
 
 
-class Attempt:
-    """A running attempt; calls `done` once with its outcome, unless it is cancelled before."""
+class Attempts:
+    """Tries checks, each in a thread of its own, and calls back in the loop.
 
-    def __init__(self, loop: Loop, steps: Steps, timeout_s: float, done: Callable[[str], None]) -> None:
-        self._loop, self._steps, self._done = loop, steps, done
-        self._descriptor = -1
-        self._is_over = False
-        loop.later(timeout_s, lambda: self._finish(f"no answer within {timeout_s:g} s"))
-        self._step()
+    The outcome of an attempt is empty, or the reason of its failure.
+    """
 
-    def cancel(self) -> None:
-        """Stop without calling `done`."""
-        if not self._is_over:
-            self._is_over = True
-            self._loop.forget(self._descriptor)
-            self._steps.close()
+    def __init__(self, loop: Loop) -> None:
+        self._outcomes: deque[tuple[Callable[[str], None], str]] = deque()
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        loop.watch(self._reader, self._report)
 
-    def _step(self) -> None:
-        self._loop.forget(self._descriptor)
+    def start(self, check: Check, folder: Path, done: Callable[[str], None]) -> None:
+        """Try `check` on the process in `folder`, and call `done` with the outcome."""
         try:
-            self._descriptor, events = next(self._steps)
-        except StopIteration as end:
-            self._finish(end.value)
+            threading.Thread(target=self._try, args=(check, folder, done), daemon=True).start()
+        except RuntimeError as error:
+            self._end(done, str(error))
+
+    def _try(self, check: Check, folder: Path, done: Callable[[str], None]) -> None:
+        try:
+            outcome = _try_once(check, folder)
+        except TimeoutError:
+            outcome = f"no answer within {check.timeout_s:g} s"
         except (OSError, ValueError) as error:
-            self._finish(getattr(error, "strerror", None) or str(error))
-        else:
-            self._loop.watch(self._descriptor, self._step, events)
+            outcome = getattr(error, "strerror", None) or str(error)
+        except Exception as error:  # of http.client
+            outcome = f"the answer is not HTTP: {error}"
+        self._end(done, outcome)
 
-    def _finish(self, outcome: str) -> None:
-        if not self._is_over:
-            self.cancel()
-            self._done(outcome)
+    def _end(self, done: Callable[[str], None], outcome: str) -> None:
+        self._outcomes.append((done, outcome))
+        # The reader of a full pipe takes all outcomes.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writer, b"\0")
+
+    def _report(self) -> None:
+        os.read(self._reader, 1 << 16)
+        while self._outcomes:
+            done, outcome = self._outcomes.popleft()
+            done(outcome)
 
 
-def steps_of(check: Check, folder: Path) -> Steps:
-    """Return the steps of one attempt of `check`; `folder` is the folder of the process."""
+def _try_once(check: Check, folder: Path) -> str:
+    """Return the reason of a failure. Raises TimeoutError, OSError, ValueError and errors of http.client."""
     if check.kind == "tcp":
-        return _connect(check)
-    if check.kind == "exec":
-        return _run(check, folder)
-    return _get(check)
+        socket.create_connection((check.host, check.port), check.timeout_s).close()
+        return ""
+    return _run(check, folder) if check.kind == "exec" else _get(check)
 
 
-def _connect(check: Check) -> Steps:
-    with socket.socket() as connection:
-        connection.setblocking(False)
-        error = connection.connect_ex((check.host, check.port))
-        if error == errno.EINPROGRESS:
-            yield connection.fileno(), select.POLLOUT
-            error = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-    return os.strerror(error) if error else ""
-
-
-def _run(check: Check, folder: Path) -> Steps:
+def _run(check: Check, folder: Path) -> str:
     """Run the command in the environment, folder and mounts of the process; report its last line if it fails."""
     try:
         pid = int((folder / "pid").read_text(encoding="ascii"))
@@ -103,57 +93,23 @@ def _run(check: Check, folder: Path) -> Steps:
         )
         try:
             descriptor = os.pidfd_open(program.pid)
-            try:
-                yield descriptor, select.POLLIN
-            finally:
-                os.close(descriptor)
+            is_over = processes.has_ended_within(descriptor, check.timeout_s)
+            os.close(descriptor)
         finally:
-            # After a timeout, also kill the command and all its children.
+            # After a timeout, also kill the command and all its children. The pid is not reused before the wait.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(program.pid, signal.SIGKILL)
             status = program.wait()
+        if not is_over:
+            raise TimeoutError
         output.seek(max(0, output.seek(0, os.SEEK_END) - 400))
         lines = output.read().decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return "" if status == 0 else f"exit status {status}{f': {last}' if last else ''}"
 
 
-def _get(check: Check) -> Steps:
-    """Send a GET, from a thread since http.client blocks."""
-    outcomes: list[str] = []
-    connections: list[http.client.HTTPConnection] = []
-    reader, writer = os.pipe()
-
-    def ask() -> None:
-        try:
-            outcomes.append(_answer(check, connections))
-        except (OSError, ValueError) as error:
-            outcomes.append(getattr(error, "strerror", None) or str(error))
-        except Exception as error:  # of http.client
-            outcomes.append(f"the answer is not HTTP: {error}")
-        finally:
-            os.close(writer)
-
-    try:
-        threading.Thread(target=ask, daemon=True).start()
-    except RuntimeError as error:
-        os.close(reader)
-        os.close(writer)
-        return str(error)
-    try:
-        yield reader, select.POLLIN
-    finally:
-        os.close(reader)
-        for connection in connections:
-            if connection.sock is not None:
-                # Ends the thread of an attempt that took too long.
-                with contextlib.suppress(OSError):
-                    connection.sock.shutdown(socket.SHUT_RDWR)
-    return outcomes[0] if outcomes else "no answer"
-
-
-def _answer(check: Check, connections: list[http.client.HTTPConnection]) -> str:
-    """Follow redirects to the same host; return the reason of a failure. Adds each connection to `connections`."""
+def _get(check: Check) -> str:
+    """Send a GET, and follow redirects to the same host."""
     # These imports take 20 ms, which supervisors without such a check must not spend.
     import http.client
     import ssl
@@ -172,15 +128,14 @@ def _answer(check: Check, connections: list[http.client.HTTPConnection]) -> str:
             )
         else:
             connection = http.client.HTTPConnection(host, parts.port, timeout=check.timeout_s)
-        connections.append(connection)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.putrequest("GET", path, skip_host="host" in given, skip_accept_encoding=True)
-        for name, value in (*headers, *check.headers):
-            connection.putheader(name, value)
-        connection.endheaders()
-        answer = connection.getresponse()
-        location = answer.getheader("location", "")
-        connection.close()
+        with contextlib.closing(connection):
+            connection.putrequest("GET", path, skip_host="host" in given, skip_accept_encoding=True)
+            for name, value in (*headers, *check.headers):
+                connection.putheader(name, value)
+            connection.endheaders()
+            answer = connection.getresponse()
+            location = answer.getheader("location", "")
         target = urljoin(url, location)
         if not location or not 300 <= answer.status < 400 or urlsplit(target).hostname != host:
             return "" if 200 <= answer.status < 400 else f"HTTP status {answer.status}"
@@ -201,6 +156,7 @@ class Probing:
     def __init__(
         self,
         loop: Loop,
+        attempts: Attempts,
         checks: Sequence[Check],
         folder: Path,
         *,
@@ -208,10 +164,9 @@ class Probing:
         changed: Callable[[bool, str], None],
         dead: Callable[[Check, str], None],
     ) -> None:
-        self._loop, self._folder, self._started = loop, folder, started
+        self._loop, self._attempts, self._folder, self._started = loop, attempts, folder, started
         self._changed, self._dead = changed, dead
         self._all = [Health(check) for check in checks]
-        self._under_way: dict[int, Attempt] = {}
         self._is_over = False
         self._announced: tuple[bool, str] | None = None
         first = self._of("started")
@@ -219,9 +174,8 @@ class Probing:
             self._begin(health)
 
     def stop(self) -> None:
+        """Ignore the outcome of every attempt from now on."""
         self._is_over = True
-        for attempt in self._under_way.values():
-            attempt.cancel()
 
     def _of(self, role: str) -> list[Health]:
         return [health for health in self._all if health.check.role == role]
@@ -238,12 +192,12 @@ class Probing:
 
     def _try(self, health: Health, pause_s: float) -> None:
         if not self._is_over:
-            began = time.monotonic()
-            done = partial(self._tried, health, pause_s, began)
-            attempt = Attempt(self._loop, steps_of(health.check, self._folder), health.check.timeout_s, done)
-            self._under_way[id(health)] = attempt
+            done = partial(self._tried, health, pause_s, time.monotonic())
+            self._attempts.start(health.check, self._folder, done)
 
     def _tried(self, health: Health, pause_s: float, began: float, why: str) -> None:
+        if self._is_over:
+            return
         check, passed = health.check, not why
         if check.automatic:
             health.passes = passed
@@ -283,6 +237,7 @@ class Checks:
 
     def __init__(self, run: Run, loop: Loop, report: Callable[[Readiness | ProbeFailed], None]) -> None:
         self._run, self._loop, self._report = run, loop, report
+        self._attempts = Attempts(loop)
         self._attended: dict[int, Probing] = {}
 
     def attend(self, planned: PlannedProcess, *, started: float, is_ready: bool) -> None:
@@ -292,6 +247,7 @@ class Checks:
         if wanted:
             self._attended[slot] = Probing(
                 self._loop,
+                self._attempts,
                 wanted,
                 self._run.process_dir(slot),
                 started=started,

@@ -17,12 +17,11 @@ from symphony_charts.errors import CheckFailed, Conflict, NotFound, SymphError, 
 from symphony_charts.local import tmux_client
 from symphony_charts.local.mounts.helper import points_journal
 from symphony_charts.local.mounts.mount_points import remove_points
-from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness
+from symphony_charts.local.run_files import clear_liveness
 from symphony_charts.local.run_state import ProcessState, RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.launcher import log_line
 from symphony_charts.system import processes, remover
-from symphony_charts.system.file_locks import has_other_holders, hold_liveness_lock
 from symphony_charts.system.files import full_disk
 from symphony_charts.system.processes import (
     ProcessRecord,
@@ -42,8 +41,6 @@ _KILL_S = 5.0
 _READ_S = 10.0
 # Timeout for the log writers to write their remaining input, in seconds; long enough for a busy machine.
 _WRITE_S = 20.0
-# Timeout for a starting server to appear on file systems without locks, in seconds.
-_UNHEARD_S = 5.0
 
 
 def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
@@ -72,26 +69,8 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
     return [record.pid for record in _kill(members)] if left else []
 
 
-def await_server(run: Run, liveness_lock: int | None) -> None:
-    """Wait until the tmux server of an aborted start answers, or there is none.
-
-    The server holds the liveness lock before it can be found; `liveness_lock` is this program's own descriptor of it.
-    """
-    deadline = time.monotonic() + (_UNHEARD_S if liveness_lock is None else tmux_client.START_S)
-    while (
-        (liveness_lock is None or has_other_holders(liveness_lock))
-        and not _server_pid(run)
-        and time.monotonic() < deadline
-    ):
-        time.sleep(0.02)
-
-
 def abandon(run: Run) -> None:
-    """End and remove a run whose start was aborted early: at most its tmux server has been started.
-
-    Raises OSError if its folder is not accessible.
-    """
-    await_server(run, hold_liveness_lock(run.folder / LIVENESS_LOCK))
+    """End and remove a run of which at most the tmux server was started. Raises OSError."""
     answer = _server_pid(run)
     server = identify(answer) if answer else None
     kill_everything(run, [], server)
@@ -103,7 +82,7 @@ def abandon(run: Run) -> None:
 def _await_output(run: Run, tmux: ProcessRecord) -> None:
     """Wait until tmux has passed on all output: only then does it mark a pane as dead."""
     deadline = time.monotonic() + _READ_S
-    with contextlib.suppress(ToolFailed):
+    with contextlib.suppress(SymphError):
         while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
             # Some tmux builds lose SIGCHLD (tmux/tmux #4559); sending it again does no harm.
             send_signal(tmux, signal.SIGCHLD)
@@ -125,8 +104,8 @@ def _writes_logs(record: ProcessRecord, session: int) -> bool:
 
 
 def _server_pid(run: Run) -> int | None:
-    """Return the pid of the tmux server, 0 if there is none, None if it hangs."""
-    with contextlib.suppress(ToolFailed):
+    """Return the pid of the tmux server, 0 if there is none, None if it hangs or tmux is not installed any more."""
+    with contextlib.suppress(SymphError):
         return tmux_client.server_pid(run.socket, timeout_s=2.0)
     return None
 

@@ -1,42 +1,44 @@
 """The supervisor of one run: it sees every process end, executes the actions of `decisions.transition`, and cleans up.
 
-`SupervisorProcess` starts it and sends it the folder of its run. It waits on pidfds and timers in one `select.poll` and
-uses no CPU in between. All its state is on disk: after kill -9 the run continues, and the next command starts a new
-supervisor on the same folder. SIGTERM makes it end the run.
+`SupervisorProcess` starts it, and it starts tmux and all programs of its run. It waits on pidfds and timers in one
+`select.poll` and uses no CPU in between. All its state is on disk: after kill -9 the run continues, and the next
+command starts a new supervisor on the same folder. SIGTERM makes it end the run.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
 from symphony_charts.errors import SymphError, ToolFailed
+from symphony_charts.local import tmux_client
 from symphony_charts.local.machine.gpus import restore_gpu_locks
 from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, write_supervisor
-from symphony_charts.local.run_state import RunState, write_record
-from symphony_charts.local.runs import START_ABORTED, Run
+from symphony_charts.local.run_state import RunState, unstarted, write_record
+from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor import events
 from symphony_charts.local.supervisor.decisions import Phase, State, transition
 from symphony_charts.local.supervisor.events import Act, Event, Loop, signal_pipe
-from symphony_charts.local.supervisor.launcher import StartupChannel, attend_start, log_line, raise_descriptor_limit
+from symphony_charts.local.supervisor.launcher import (
+    StartupChannel,
+    attend_start,
+    log_line,
+    log_to,
+    raise_descriptor_limit,
+)
 from symphony_charts.local.supervisor.logs import LogClock, LogPipes
 from symphony_charts.local.supervisor.panes import Panes, Terminals
 from symphony_charts.local.supervisor.probes import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.shutdown import (
-    abandon,
-    await_server,
-    kill_everything,
-    remove_mount_points,
-    remove_private,
-)
+from symphony_charts.local.supervisor.shutdown import abandon, kill_everything, remove_mount_points, remove_private
 from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
@@ -57,8 +59,6 @@ class Supervisor:
 
     def __init__(self, run: Run, channel: StartupChannel) -> None:
         self.run, self.channel = run, channel
-        # Held until this program ends, so that any machine can test if the run is live.
-        self.liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
         write_supervisor(run.folder)
         self.plan = run.plan()
         self.file = StateFile(run)
@@ -84,42 +84,36 @@ class Supervisor:
             "grant": self.file.grant,
         }
 
-    def watch(self, *, is_start: bool) -> None:
-        """Run until the run is over; with `is_start` its processes are still being started."""
+    def begin(self, *, is_start: bool) -> None:
+        """Watch all processes; with `is_start` start them first. Raises SymphError if tmux refuses."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
         self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
-        is_cut = False
         if is_start:
             self.phase = "starting"
-            is_cut = not attend_start(self.loop, self.run.folder / "born", self.channel, self._started, self._save)
-            if is_cut:
-                await_server(self.run, self.liveness_lock)
+            start = partial(tmux_client.source_file, self.run.socket, self.run.folder / "up.conf")
+            attend_start(self.loop, self.run.folder / "born", start, self._started, self._save)
             self.phase, self.dirty = "running", True
         else:
             # Resume a server that was stopped by hand: it could not list its panes.
             send_signal(self.old.tmux, signal.SIGCONT)
         # If all panes have been closed, no pane can identify the server.
         self.panes.server = self.old.tmux
-        try:
-            count = self.panes.adopt()
-        except SymphError as error:
-            # The programs keep running, and the next command starts another supervisor.
-            log_line(str(error))
-            self.channel.refuse(error.what)
-            return
-        gone = events.TmuxGone(START_ABORTED) if is_cut and not count else events.TmuxGone()
+        count = self.panes.adopt()
         for slot in self.panes.live:
             self._follow_terminal(slot)
         if self.panes.server is not None:
             self.old.tmux = self.panes.server
         if self.old.phase != "stopping":
-            self.panes.watch_server(lambda: self._dispatch(gone))
+            self.panes.watch_server(lambda: self._dispatch(events.TmuxGone()))
         self._dispatch(events.TakenOver(self.old.reason if self.old.phase == "stopping" else ""))
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
         self._save()
         self.channel.send(count)
         self.channel.close()
+
+    def run_to_end(self) -> None:
+        """Supervise until the run is over, and clean up."""
         while self.phase != "over":
             self._save()
             self.loop.turn()
@@ -193,7 +187,7 @@ class Supervisor:
 
     def _respawn(self, slot: int) -> None:
         try:
-            self.panes.respawn(slot)
+            self.panes.respawn(self.plan.processes[slot])
         except TmuxSilent:
             self._dispatch(events.Held(slot, "tmux, which does not answer"))
             return
@@ -291,24 +285,44 @@ class StateFile:
         return True
 
 
-def main(*, is_start: bool) -> None:
-    """Supervise a run until it is over; with `is_start` its start is still in progress."""
+def main() -> None:
+    """Supervise the run that the caller orders until it is over; start it first if that is ordered."""
     channel = StartupChannel(0)
-    folder = channel.folder()
-    if not folder:
+    order = channel.message()
+    if not order:
         return
-    run = Run(Path(folder))
+    run, is_start = Run(Path(order["folder"])), bool(order["count"])
+    log_to(run.folder / "supervisor.log")
     try:
-        if is_start and not channel.wait():
+        # Held until this program ends, so that any machine can test if the run is live.
+        liveness_lock = hold_liveness_lock(run.folder / LIVENESS_LOCK)
+        if is_start and not start_server(run, channel, order, [] if liveness_lock is None else [liveness_lock]):
             abandon(run)
             return
         supervisor = Supervisor(run, channel)
+        supervisor.begin(is_start=is_start)
     except (SymphError, OSError) as error:
-        log_line(str(error))
-        channel.refuse(error.what if isinstance(error, SymphError) else f"{error.strerror}: {error.filename}")
+        # Programs that run already keep running, and the next command starts another supervisor.
+        channel.refuse(error)
     else:
-        supervisor.watch(is_start=is_start)
+        supervisor.run_to_end()
+
+
+def start_server(run: Run, channel: StartupChannel, order: Mapping[str, Any], keep: Sequence[int]) -> bool:
+    """Start the tmux server of `run`, and write its first state; return False if `up` has given up before that."""
+    raise_descriptor_limit(2 * order["count"])
+    # wrapper.sh clears these again; each process has its own exact environment.
+    env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+    tmux_client.start(run.socket, order["server"], {**env, "TERM": "tmux-256color"}, keep)
+    complete = channel.message()
+    if not complete:
+        return False
+    plan = run.plan()
+    processes = [unstarted(planned) for planned in plan.processes]
+    state = RunState(experiment=plan.experiment, phase="starting", started=time.time(), processes=processes)
+    write_record(run.folder / "state.json", replace(state, commits=complete["commits"]), is_safe=True)
+    return True
 
 
 if __name__ == "__main__":
-    main(is_start=sys.argv[1:] == ["start"])
+    main()

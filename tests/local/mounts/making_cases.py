@@ -18,10 +18,10 @@ _JOURNAL = "/scratch/points"
 class _SlowJournal(Journal):
     """Ends another run between the creation of a point and its entry in the journal."""
 
-    def note(self, path: str, facts: os.stat_result, to: str = "") -> None:
+    def note(self, path: str, facts: os.stat_result) -> None:
         threading.Thread(target=remove_points, args=(_JOURNAL,)).start()
         time.sleep(0.3)
-        super().note(path, facts, to)
+        super().note(path, facts)
 
 
 def main() -> None:

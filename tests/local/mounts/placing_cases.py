@@ -83,12 +83,12 @@ _TREE = ("/", "/etc", "/home", "/home/me", "/home/me/exp", "/home/me/full", "/mn
 _OWN = {"/home/me/exp/here.txt", "/home/me/top.txt", "/etc/new", "/new"}
 
 
-def main(user: str, *kernel: str) -> None:
-    """Try all cases as `user` (``root`` or ``ordinary``); with `kernel` ``classic``, as on an old kernel."""
-    print(json.dumps({name: _case(name, user, is_classic=bool(kernel)) for name in CASES}))  # noqa: T201
+def main(user: str) -> None:
+    """Try all cases as `user` (``root`` or ``ordinary``)."""
+    print(json.dumps({name: _case(name, user) for name in CASES}))  # noqa: T201
 
 
-def _case(name: str, user: str, *, is_classic: bool) -> dict[str, Any]:
+def _case(name: str, user: str) -> dict[str, Any]:
     state = Path("/scratch/state") / name
     state.mkdir(parents=True)
     rows = [_row(state / str(number), *case) for number, case in enumerate(CASES[name])]
@@ -97,7 +97,6 @@ def _case(name: str, user: str, *, is_classic: bool) -> dict[str, Any]:
         "journal": str(state / "mount-points"),
         "targets": rows,
         "prepare": [],
-        "classic": is_classic,
     }
     (state / "plan").write_text(json.dumps(plan))
     subprocess.run(["chown", "-R", "-h", f"{ORDINARY}:{ORDINARY}", "/scratch/state"], check=True)

@@ -110,7 +110,7 @@ def check_case(name: str, user: str, report: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Return the results of all cases for an ordinary user; those of root and old kernels are among the heavy tests."""
+    """Return the results of all cases for an ordinary user; those of root are among the heavy tests."""
     if os.geteuid() != 0:
         pytest.skip("only root can make a machine with other users on it")
     return attempt(tmp_path_factory.mktemp("machine"), "ordinary")
