@@ -88,3 +88,15 @@ def need_tool() -> Callable[[str], str]:
         pytest.skip(f"{name} is not installed")
 
     return find
+
+
+@pytest.fixture
+def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
+    """Run experiments on this machine; end them with the test."""
+    from symphony_charts.local import up
+    from symphony_charts.local.runs import live_runs
+
+    need_tool("tmux")
+    yield
+    for run in live_runs():
+        up.down(run)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+import random
 from typing import Any
 
 ODD: tuple[object, ...] = (
-    *(None, True, 0, -1, 2**63, 1.5, "", "x", "1Gi", "running"),
-    *([], {}, [None], {"a": None}, [[]], [{}], ["a", "a"]),
+    *(None, True, 0, -1, 2**63, 10**30, 1.5, "", "x", "x" * 300, "a b/c", "1Gi", "running"),
+    *([], {}, [None], {"a": None}, [[]], [{}], [{"name": {}}], ["a", "a"]),
 )
 
 
@@ -20,3 +21,16 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 def spoil(holder: Any, key: Any, odd: object) -> None:
     """Put a copy of `odd` at a place: a shared value would be damaged at both places, and could come to hold itself."""
     holder[key] = copy.deepcopy(odd)
+
+
+def mangled(value: Any, chance: random.Random) -> Any:
+    """Return a copy of `value` with one to three of its parts replaced or removed."""
+    value = copy.deepcopy(value)
+    for _ in range(chance.randint(1, 3)):
+        if found := places(value):
+            holder, key = chance.choice(found)
+            if chance.random() < 0.3:
+                del holder[key]
+            else:
+                spoil(holder, key, chance.choice(ODD))
+    return value

@@ -1,11 +1,10 @@
-"""The core imports no integration, and integrations are found by the entry points that other packages use."""
+"""Integrations are found by the entry points that other packages use; `test_imports` checks what the core imports."""
 
 from __future__ import annotations
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,32 +26,6 @@ FOLDERS = (*PUBLIC, "integrations")
 def is_integration(module: str) -> bool:
     path = module.removeprefix("symphony_charts").lstrip(".").replace(".", "/")
     return any(path == folder or path.startswith(f"{folder}/") for folder in FOLDERS)
-
-
-def imported_by(text: str) -> Iterator[str]:
-    """Yield every name that `text` imports, including imports in functions and for types only."""
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def test_the_core_imports_no_integration() -> None:
-    core = {}
-    for file in PACKAGE.rglob("*.py"):
-        name = ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-        if not is_integration(name):
-            core[name] = [found for found in imported_by(file.read_text()) if is_integration(found)]
-    assert len(core) > 100
-    assert not {name: found for name, found in core.items() if found}
-
-
-def test_an_import_inside_a_function_counts() -> None:
-    (found,) = imported_by("def run():\n    from symphony_charts import engine\n")
-    assert is_integration(found)
-    assert is_integration(f"{found}.Cluster")
-    assert not is_integration("symphony_charts.spec.data")
 
 
 def test_names_of_integrations_are_texts_in_one_module_of_the_core() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from symphony_charts.system.processes import read_stat
@@ -31,3 +33,12 @@ def is_alive(pid: int) -> bool:
     """Return True if `pid` is a running process; a zombie is not."""
     stat = read_stat(pid) if pid > 0 else None
     return stat is not None and not stat.is_dead
+
+
+def running_below(folder: Path) -> list[str]:
+    """Return the command lines of running processes that name `folder`."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [words for words in found if str(folder) in words]

@@ -144,6 +144,8 @@ class ConformanceOfStates:
         place.wait("ready")
         assert [(item["group"], item["name"]) for item in place.items("p")] == [("g", "x"), ("g", "y")]
         assert place.cluster.find_process("exp", "x") == ["g"]
+        assert place.symph("logs", "g/x", "exp").returncode == 0
+        assert place.symph("logs", "other/x", "exp").returncode == 8
 
     def test_events_begin_with_the_oldest(self, place: Place) -> None:
         place.launch(a=sh("exit 0"))
@@ -422,7 +424,7 @@ class ConformanceOfChanges:
 
     def test_delete_without_a_terminal_needs_yes(self, place: Place) -> None:
         place.launch(a=FOREVER)
-        assert place.symph("delete", "exp").returncode == 2
+        assert place.symph("delete", "exp").returncode == place.symph("delete", "ex").returncode == 2
         assert place.cluster.list_experiments() == ["exp"]
 
     def test_a_dry_run_of_delete_deletes_nothing(self, place: Place) -> None:

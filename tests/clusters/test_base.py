@@ -120,22 +120,17 @@ def test_a_server_name_is_answered_with_where_the_experiment_is(capsys: pytest.C
     assert "no tmux server is called 'mine'" in capsys.readouterr().err
 
 
-def test_a_saved_experiment_is_replaced_only_by_force(tmp_path: Path) -> None:
+def test_an_experiment_is_saved_where_a_folder_is_set_and_replaced_only_by_force(tmp_path: Path) -> None:
     from symphony_charts.settings.user import save_experiment
 
-    SymphonyConfig().set_experiment_folder(tmp_path / "deep")
     experiment = small(Cluster.new("tmux")).finish()
+    assert save_experiment(experiment) is None
+    SymphonyConfig().set_experiment_folder(tmp_path / "deep")
     path = save_experiment(experiment)
     assert path == tmp_path / "deep" / "rl" / "experiment.yaml"
     with pytest.raises(Conflict, match="force=True"):
         save_experiment(experiment)
     save_experiment(experiment, force=True)
-
-
-def test_without_a_folder_nothing_is_saved() -> None:
-    from symphony_charts.settings.user import save_experiment
-
-    assert save_experiment(small(Cluster.new("tmux")).finish()) is None
 
 
 @pytest.mark.parametrize(
@@ -190,19 +185,14 @@ def test_addresses_are_dumped_as_variables() -> None:
 
 
 def test_the_documented_names_are_there() -> None:
-    from symphony_charts import engine, kube, tmux
+    from symphony_charts import commandline, engine, kube, tmux
 
     assert engine.Cluster is symphony_charts.Cluster
+    assert commandline.SymphonyParser is symphony_charts.SymphonyParser
     assert isinstance(small(Cluster.new("kube")), kube.KubeExperimentSpec)
     assert isinstance(small(Cluster.new("tmux")), tmux.TmuxExperimentSpec)
     assert issubclass(kube.Process, symphony_charts.TmuxProcessSpec)
     assert issubclass(kube.ProcessGroup, tmux.TmuxProcessGroupSpec)
-
-
-def test_the_parser_is_where_symphony_had_it() -> None:
-    from symphony_charts.commandline import SymphonyParser
-
-    assert symphony_charts.SymphonyParser is SymphonyParser
 
 
 def test_an_unknown_name_of_the_package_is_an_attribute_error() -> None:

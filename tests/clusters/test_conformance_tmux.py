@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.clusters.tmux import TmuxCluster
-from symphony_charts.local import up
-from symphony_charts.local.runs import live_runs
 from symphony_charts.settings.user import SymphonyConfig
 from tests.clusters.conformance import (
     ConformanceOfChanges,
@@ -23,13 +21,10 @@ from tests.clusters.conformance import (
 
 
 @pytest.fixture
-def place(private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    need_tool("tmux")
+def place(here: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     yield Place(cluster=TmuxCluster(), flags=("--on", "tmux"), env=dict(os.environ))
     SymphonyConfig.reset()
-    for run in live_runs():
-        up.down(run)
 
 
 class TestStates(ConformanceOfStates):

@@ -35,17 +35,13 @@ def experiment(name: str = "rl", **fields: Any) -> Experiment:
     return from_data({"name": name, "image": "busybox:1.37.0", "processes": {"work": {"command": ["work"], **fields}}})
 
 
-def test_launching_publishes_to_the_environment(bare: Path) -> None:
-    receipt = Cluster.new("gitops", env="dev").launch(experiment())
+def test_launching_publishes_to_the_environment_and_the_same_again_makes_no_commit(bare: Path) -> None:
+    cluster = Cluster.new("gitops", env="dev")
+    receipt = cluster.launch(experiment())
     assert isinstance(receipt, PushResult)
     assert history(bare) == ["first", "publish ml/rl 0.1.0 -> dev"]
     assert receipt.commit == git(bare, "rev-parse", "main").strip()
     assert "namespace: rl-dev" in git(bare, "show", "main:envs/dev/ml/rl.symph-app.yaml")
-
-
-def test_launching_the_same_again_makes_no_commit(bare: Path) -> None:
-    cluster = Cluster.new("gitops", env="dev")
-    cluster.launch(experiment())
     cluster.launch(experiment())
     assert len(history(bare)) == 2
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,39 +13,7 @@ import pytest
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
 from symphony_charts.cli import ls, output
 from symphony_charts.cli.output import choose
-from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import UsageError
-from symphony_charts.local import up
-from symphony_charts.local.runs import live_runs
-from symphony_charts.spec.data import from_data
-from tests.symph import symph
-
-
-@pytest.fixture
-def tmux(need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    need_tool("tmux")
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    yield Cluster.new("tmux")
-    for run in live_runs():
-        up.down(run)
-
-
-def launch(cluster: Cluster, name: str = "exp", command: str = "exec sleep 300", **more: Any) -> None:
-    data = {"name": name, "processes": {"a": {"command": ["sh", "-c", command]}}}
-    cluster.launch(from_data(data), **more)
-
-
-def test_2_a_loose_delete_without_a_terminal_deletes_nothing(tmux: Cluster) -> None:
-    launch(tmux, "rl-old")
-    assert symph("delete", "rl").returncode == 2
-    assert tmux.list_experiments() == ["rl-old"]
-
-
-def test_a_group_before_a_process_counts(tmux: Cluster) -> None:
-    data = {"name": "exp", "groups": {"g": {"processes": {"x": {"command": ["sleep", "300"]}}}}}
-    tmux.launch(from_data(data))
-    assert symph("logs", "g/x", "exp").returncode == 0
-    assert symph("logs", "other/x", "exp").returncode == 8
 
 
 @pytest.mark.parametrize("answer", ["-1", "x", "", "7"])

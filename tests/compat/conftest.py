@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.compat import names
-from symphony_charts.local import up
-from symphony_charts.local.runs import live_runs
 from symphony_charts.settings.user import SymphonyConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -28,13 +26,10 @@ def symphony() -> Iterator[None]:
 
 
 @pytest.fixture
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Separate the runs of the test from others, and end them with it."""
+def own_state(here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the runs of the test where `script` keeps them."""
     monkeypatch.setenv("SYMPH_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("SYMPH_RUNTIME_DIR", str(tmp_path / "r"))
-    yield
-    for run in live_runs():
-        up.down(run)
 
 
 @pytest.fixture

@@ -13,20 +13,12 @@ import pytest
 
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SpecError
-from symphony_charts.local import up
 from symphony_charts.local.runs import live_runs
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.usefixtures("symphony")
+pytestmark = pytest.mark.usefixtures("symphony", "here")
 
 Tmux = Callable[..., list[str]]
-
-
-@pytest.fixture(autouse=True)
-def ends() -> Iterator[None]:
-    yield
-    for run in live_runs():
-        up.down(run)
 
 
 @pytest.fixture

@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.formats.yaml_write import dump_all
 from tests.e2e.programs import Programs
 from tests.e2e.rig.process import Daemon, free_ports, start
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import ARGO_CD, module_folder
-from tests.waiting import eventually
 
 _CONFIG_MAPS = (
     "argocd-cm",
@@ -39,10 +37,7 @@ class ArgoCd:
     parts: tuple[Daemon, ...]
 
     def application(self, name: str) -> dict[str, Any]:
-        done = self.programs.try_run(
-            [str(self.programs.kubectl_path), "-n", self.namespace, "get", "application", name, "-o", "json"]
-        )
-        return dict(json.loads(done.out)) if done.code == 0 else {}
+        return self.programs.get("-n", self.namespace, "application", name)
 
     def synced(self, name: str) -> str:
         """Return the path of the last applied chart, if Git still has that revision and it succeeded; else ""."""
@@ -67,8 +62,7 @@ class ArgoCd:
         return {str(item["type"]) for item in self.application(name).get("status", {}).get("conditions", [])}
 
     def describe(self) -> str:
-        argv = [str(self.programs.kubectl_path), "-n", self.namespace, "get", "applications,applicationsets", "-o"]
-        apps = json.loads(self.programs.try_run([*argv, "json"]).out or '{"items": []}')["items"]
+        apps = self.programs.get("-n", self.namespace, "applications,applicationsets").get("items", [])
         states = [f"{app['metadata']['name']}: {json.dumps(app.get('status', {}))[:1500]}" for app in apps]
         return "\n".join([*states, *(f"--- {part.name}\n{part.last_words(12)}" for part in self.parts)])
 
@@ -91,15 +85,10 @@ def argo_cd(folder: Path, namespace: str, programs: Programs, helm: Path) -> Ite
 
 
 def _prepare(namespace: str, programs: Programs) -> None:
-    for path in sorted(module_folder(ARGO_CD).glob("manifests/crds/*-crd.yaml")):
-        # Server-side: the definition of ApplicationSet exceeds the size limit of an annotation.
-        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-    kinds = ("applications", "applicationsets", "appprojects")
-    argv = [str(programs.kubectl_path), "-n", namespace, "get", ",".join(f"{kind}.argoproj.io" for kind in kinds)]
-    eventually(lambda: programs.try_run(argv).code == 0, 60, "Argo CD's definitions are served")
+    programs.define(ARGO_CD, "manifests/crds/*-crd.yaml")
     objects = [_part_of("ConfigMap", name) for name in _CONFIG_MAPS]
     secret = _part_of("Secret", "argocd-secret") | {"stringData": {"server.secretkey": "for tests"}}
-    programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=dump_all([*objects, secret]))
+    programs.apply(*objects, secret, namespace=namespace)
 
 
 def _part_of(kind: str, name: str) -> dict[str, object]:

@@ -5,12 +5,11 @@ The session starts a cluster of its own; under xdist the controlling process doe
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,10 +17,10 @@ import pytest
 from symphony_charts.settings.user import SymphonyConfig
 from tests.e2e.charts import ExampleCharts
 from tests.e2e.programs import Programs
-from tests.e2e.release import Release, describe
+from tests.e2e.release import Release, Releases, describe
 from tests.e2e.rig.api import Api
 from tests.e2e.rig.cluster import Cluster
-from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
+from tests.tools import HELM_VERSIONS, helm, kubectl, newest_helm, unpack_all
 from tests.waiting import eventually
 
 _SHARED = "SYMPH_E2E_CLUSTER"
@@ -87,8 +86,7 @@ def api(cluster: Cluster) -> Iterator[Api]:
 def namespace(programs: Programs) -> Iterator[str]:
     """Yield a namespace of this test; do not wait for its deletion."""
     name = f"e2e-{uuid.uuid4().hex[:8]}"
-    meta = {"name": name, "labels": {"symph.dev/e2e": "true"}}
-    programs.kubectl("create", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "Namespace", "metadata": meta}))
+    programs.kubectl("create", "namespace", name)
     # Controllers make them a moment later: pods need the one, and comparisons of all objects count the other.
     kubectl = str(programs.kubectl_path)
     made_by_controllers = [kubectl, "-n", name, "get", "serviceaccount/default", "configmap/kube-root-ca.crt"]
@@ -99,7 +97,9 @@ def namespace(programs: Programs) -> Iterator[str]:
 
 @pytest.fixture(params=HELM_VERSIONS)
 def any_helm(request: pytest.FixtureRequest) -> Path:
-    return _helm(request.param)
+    path = helm(request.param)
+    assert path, f"no helm {request.param}: python -m tests.tools says what to install"
+    return path
 
 
 @pytest.fixture
@@ -119,11 +119,10 @@ def as_user(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> Iterator[pyt
 
 
 @pytest.fixture
-def release(programs: Programs, api: Api, namespace: str) -> Callable[..., Release]:
-    """Return a factory of releases in the test's namespace: ``release("ring")``, by default with the newest helm."""
+def release(programs: Programs, api: Api, namespace: str) -> Releases:
 
     def make(name: str, helm_path: Path | None = None) -> Release:
-        path = helm_path or _helm(HELM_VERSIONS[-1])
+        path = helm_path or newest_helm()
         return Release(name=name, namespace=namespace, helm_path=path, programs=programs, api=api)
 
     return make
@@ -132,13 +131,6 @@ def release(programs: Programs, api: Api, namespace: str) -> Callable[..., Relea
 @pytest.fixture(scope="session")
 def charts(tmp_path_factory: pytest.TempPathFactory) -> ExampleCharts:
     return ExampleCharts(tmp_path_factory.mktemp("charts"))
-
-
-def _helm(version: str) -> Path:
-    path = helm(version)
-    if path is None:
-        pytest.fail(f"no helm {version}: python -m tests.tools says what to install")
-    return path
 
 
 def _start() -> Cluster:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 from tests.e2e.programs import Programs
 from tests.e2e.rig.process import Daemon, free_ports, start
 from tests.e2e.tools.build import find_tool
-from tests.e2e.tools.modules import HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SOURCE_CONTROLLER, module_folder
+from tests.e2e.tools.modules import HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SOURCE_CONTROLLER
 from tests.waiting import eventually
 
 NAMESPACE = "flux-system"
@@ -27,10 +26,7 @@ class Flux:
     parts: tuple[Daemon, ...]
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
-        done = self.programs.try_run(
-            [str(self.programs.kubectl_path), "-n", NAMESPACE, "get", kind, name, "-o", "json"]
-        )
-        return dict(json.loads(done.out)) if done.code == 0 else {}
+        return self.programs.get("-n", NAMESPACE, kind, name)
 
     def ready(self, kind: str, name: str) -> tuple[str, str]:
         found = self.get(kind, name)
@@ -53,8 +49,7 @@ def flux(folder: Path, programs: Programs) -> Iterator[Flux]:
     """Run both controllers for the cluster of `programs`, until the block ends."""
     folder.mkdir()
     for module in (SOURCE_CONTROLLER, KUSTOMIZE_CONTROLLER, HELM_CONTROLLER):
-        programs.kubectl("apply", "--server-side", "-f", str(module_folder(module) / "config/crd/bases"))
-    programs.establish("gitrepositories.source.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io")
+        programs.define(module, "config/crd/bases/*.yaml")
     storage, source, kustomize = (f"127.0.0.1:{port}" for port in free_ports(3))
     usual = ["--metrics-addr=127.0.0.1:0", "--enable-leader-election=false", "--events-addr="]
     env = {

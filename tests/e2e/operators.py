@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ import yaml
 
 from tests.e2e.programs import Programs
 from tests.e2e.rig.pki import Authority
-from tests.e2e.rig.process import Daemon, free_ports, start, wait_for
+from tests.e2e.rig.process import Daemon, answers, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.modules import APPWRAPPER, JOBSET, KUEUE, module_folder
 
@@ -71,19 +70,18 @@ def start_operator(operator: Operator, folder: Path, programs: Programs, helm: P
     keys, authority = _make_keys(operator, folder)
     programs.kubectl("create", "namespace", operator.namespace)
     if operator.keeps_keys:
-        programs.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(_secret(operator, keys, authority)))
+        programs.apply(_secret(operator, keys, authority))
     for item in objects:
         _redirect(item, webhook, authority.certificate.read_bytes())
     definitions = [item for item in objects if item["kind"] == "CustomResourceDefinition"]
-    programs.kubectl("apply", "--server-side", "-f", "-", stdin=_list(definitions))
+    programs.apply(*definitions)
     programs.establish(*(item["metadata"]["name"] for item in definitions))
-    hooks = [item for item in objects if item["kind"] in _WEBHOOKS]
-    programs.kubectl("apply", "--server-side", "-f", "-", stdin=_list(hooks))
+    programs.apply(*(item for item in objects if item["kind"] in _WEBHOOKS))
     config = folder / f"{operator.name}.yaml"
     config.write_text(json.dumps(_configuration(operator, objects, keys, health, webhook)))
     argv = [str(find_tool(operator.name)), f"--config={config}", "--zap-log-level=2"]
     daemon = start(folder, operator.name, argv, dies_with_us=True, env=programs.environment())
-    wait_for(daemon, lambda: _is_ready(health), _READY_S)
+    wait_for(daemon, lambda: answers(f"http://127.0.0.1:{health}/readyz"), _READY_S)
     return daemon
 
 
@@ -93,9 +91,7 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
     Kueue suspends AppWrappers by a webhook of Kueue's.
     """
     namespace, (health,) = "appwrapper-system", free_ports(1)
-    definition = module_folder(APPWRAPPER) / "config/crd/bases/workload.codeflare.dev_appwrappers.yaml"
-    programs.kubectl("apply", "--server-side", "-f", str(definition))
-    programs.establish("appwrappers.workload.codeflare.dev")
+    programs.define(APPWRAPPER, "config/crd/bases/workload.codeflare.dev_appwrappers.yaml")
     programs.kubectl("create", "namespace", namespace)
     config = {
         "webhooksEnabled": False,
@@ -104,12 +100,11 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
     }
     metadata = {"name": "appwrapper-operator-config", "namespace": namespace}
     data = {"config.yaml": json.dumps(config)}
-    item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-    programs.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(item))
+    programs.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     env = {**programs.environment(), "NAMESPACE": namespace}
     daemon = start(folder, "appwrapper", [str(find_tool("appwrapper"))], dies_with_us=True, env=env)
     # Its readiness endpoint would start the server of its webhooks.
-    wait_for(daemon, lambda: _is_ready(health, "healthz"), _READY_S)
+    wait_for(daemon, lambda: answers(f"http://127.0.0.1:{health}/healthz"), _READY_S)
     return daemon
 
 
@@ -125,10 +120,6 @@ def _make_keys(operator: Operator, folder: Path) -> tuple[Path, Authority]:
     authority = Authority(keys, f"{operator.name}-ca")
     authority.leaf("tls", operator.service, hosts=("127.0.0.1", operator.service))
     return keys, authority
-
-
-def _list(items: list[Object]) -> str:
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
 
 
 def _secret(operator: Operator, keys: Path, authority: Authority) -> Object:
@@ -163,8 +154,3 @@ def _configuration(operator: Operator, objects: list[Object], keys: Path, health
         "leaderElection": {"leaderElect": False},
         "webhook": {"host": "127.0.0.1", "port": webhook, "certDir": str(keys)},
     }
-
-
-def _is_ready(port: int, probe: str = "readyz") -> bool:
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/{probe}", timeout=5) as answer:
-        return bool(answer.status == 200)

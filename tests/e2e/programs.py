@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.e2e.tools.modules import module_folder
 from tests.waiting import eventually
 
 # `kubectl wait` fails on a definition that has no conditions yet, as right after it was applied.
@@ -24,6 +26,9 @@ class Output:
     code: int
     out: str
     err: str
+
+
+Symph = Callable[..., Output]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,23 @@ class Programs:
         return self.try_run(
             [sys.executable, "-m", "symphony_charts", *words], timeout_s=timeout_s, cwd=cwd, more_env=env
         )
+
+    def get(self, *words: str) -> dict[str, Any]:
+        """Return an object of the cluster; {} if it is not there."""
+        done = self.try_run([str(self.kubectl_path), "get", *words, "-o", "json"])
+        return dict(json.loads(done.out)) if done.code == 0 else {}
+
+    def apply(self, *objects: Mapping[str, object], namespace: str | None = None) -> None:
+        # Server-side: some definitions exceed the size limit of an annotation.
+        where = ("-n", namespace) if namespace else ()
+        words = ("apply", "--server-side", "--force-conflicts", "-f", "-")
+        self.kubectl(*where, *words, stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def define(self, module: str, pattern: str) -> None:
+        """Install the definitions in these files of a Go module, and wait until they are served."""
+        for path in sorted(module_folder(module).glob(pattern)):
+            words = ("apply", "--server-side", "--force-conflicts", "-o", "name", "-f", str(path))
+            self.establish(*(made.rpartition("/")[2] for made in self.kubectl(*words).split()))
 
     def establish(self, *names: str) -> None:
         """Wait until the API server serves these definitions, by their full names."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,6 +114,10 @@ class Release:
         return bool(wanted) and len(ready) == wanted
 
 
+Releases = Callable[..., Release]
+"""A factory of releases in the test's namespace: ``release("ring")``, by default with the newest helm."""
+
+
 def prove(release: Release, chart: Path, arguments: Sequence[str] = ()) -> None:
     """Install `chart` with its processes kept running, and check every object, pod and Service in the cluster.
 
@@ -179,7 +183,7 @@ def start_pod(programs: Programs, namespace: str, name: str, command: Sequence[s
     container = {"name": name, "image": "python:3.12-slim", "command": list(command)}
     spec = {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [container]}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
-    programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(pod))
+    programs.apply(pod, namespace=namespace)
     has_begun = ("Running", "Succeeded", "Failed")
     eventually(lambda: _phase(programs, namespace, name) in has_begun, 60, lambda: describe(programs, namespace))
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.release import Release, describe
-
-Releases = Callable[..., Release]
+from tests.e2e.release import Releases, describe
 
 # Sends its index to each client.
 _SERVE = """

@@ -15,7 +15,7 @@ from tests.e2e.argocd import ArgoCd, argo_cd
 from tests.e2e.programs import Programs
 from tests.e2e.release import describe
 from tests.gitops.servers import commit, git
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 from tests.waiting import eventually
 
 _WAIT_S = 90
@@ -97,9 +97,7 @@ def team(programs: Programs, namespace: str, tmp_path: Path) -> Iterator[Team]:
         f"team: ml\nrepository: {{url: file://{repository}, author: Ann <ann@example.org>}}\n"
         f"environments:\n  dev: {{namespace: {dev}}}\n  prod: {{namespace: {prod}}}\n"
     )
-    newest = helm(HELM_VERSIONS[-1])
-    assert newest
-    with argo_cd(tmp_path / "argocd", namespace, programs, newest) as argo:
+    with argo_cd(tmp_path / "argocd", namespace, programs, newest_helm()) as argo:
         made = Team(folder=tmp_path, argo=argo, dev=dev, prod=prod)
         made.symph("gitops", "init", "--argocd-version", "3.5", "--install-from", _SOURCE)
         _bootstrap(repository, namespace, programs)

@@ -18,7 +18,7 @@ from tests.chart.harness import EXAMPLE_NAMES, Objects, built_of, example
 from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept
 from tests.e2e.tools.build import FOLDER
-from tests.e2e.tools.modules import ARGO_WORKFLOWS, module_folder
+from tests.e2e.tools.modules import ARGO_WORKFLOWS
 from tests.kinds.test_argo import PIPELINE, VARIANTS, experiment, native, of_kind
 from tests.sweep.test_argo import TRIALS, flow_of
 from tests.waiting import eventually
@@ -30,13 +30,8 @@ RIGHTS = ("ServiceAccount", "Role", "RoleBinding")
 @pytest.fixture(scope="module")
 def definitions(programs: Programs) -> None:
     """Install the full definitions of Argo Workflows in the cluster, and wait until they are served."""
-    folder = module_folder(ARGO_WORKFLOWS) / "manifests" / "base" / "crds" / "full"
-    names = []
     for kind in FLOWS:
-        file = folder / f"argoproj.io_{kind.lower()}s.yaml"
-        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
-        names.append(f"{kind.lower()}s.argoproj.io")
-    programs.establish(*names)
+        programs.define(ARGO_WORKFLOWS, f"manifests/base/crds/full/argoproj.io_{kind.lower()}s.yaml")
 
 
 def argo(*arguments: str, env: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:

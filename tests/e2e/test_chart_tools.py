@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,12 +12,10 @@ import pytest
 from symphony_charts.formats.yaml_write import dump_all
 from tests.e2e.charts import CHECKOUT, EXAMPLES, ExampleCharts
 from tests.e2e.programs import Output, Programs
-from tests.e2e.release import Release
+from tests.e2e.release import Releases
 from tests.e2e.tools.build import find_tool
 from tests.e2e.tools.catalog import KUBERNETES
-from tests.tools import HELM_VERSIONS, helm
-
-Releases = Callable[..., Release]
+from tests.tools import newest_helm
 
 _SCHEMAS = CHECKOUT / "symphony_charts" / "chart" / "lint" / "schemas"
 
@@ -52,8 +49,7 @@ def _ct(programs: Programs, folder: Path, *arguments: str) -> Output:
     """Return the output of ct, which looks up helm and kubectl on PATH."""
     tools = folder.parent / "bin"
     tools.mkdir(exist_ok=True)
-    newest = helm(HELM_VERSIONS[-1])
-    for name, path in (("helm", newest), ("kubectl", programs.kubectl_path)):
+    for name, path in (("helm", newest_helm()), ("kubectl", programs.kubectl_path)):
         if path and not (tools / name).exists():
             (tools / name).symlink_to(path)
     path_variable = f"{tools}:{programs.environment()['PATH']}"

@@ -15,14 +15,14 @@ from tests.clusters.conformance import (
     ConformanceOfStates,
     Place,
 )
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, as_user: pytest.MonkeyPatch, namespace: str) -> Iterator[Place]:
     """Yield a namespace of the cluster; there is helm if the parameter is true."""
     if getattr(request, "param", False):
-        as_user.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
+        as_user.setenv("HELM_BIN", str(newest_helm()))
     cluster = KubeCluster(namespace=namespace)
     yield Place(cluster=cluster, flags=("-n", namespace), env=dict(os.environ))
     cluster.watcher.api.close()

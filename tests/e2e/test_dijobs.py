@@ -37,15 +37,18 @@ JOB = {
 }
 
 
+def define(programs: Programs) -> None:
+    programs.apply(DEFINITION)
+    programs.establish("dijobs.diengine.opendilab.org")
+
+
 @pytest.fixture
 def job(programs: Programs, namespace: str) -> None:
-    programs.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-    programs.establish("dijobs.diengine.opendilab.org")
+    define(programs)
     labels = {"diengine/operator": "di-operator", "diengine/job": "cart", "diengine/task-name": "learner"}
     metadata = {"name": "cart-learner-0", "labels": labels, "annotations": {"diengine/rank": "0"}}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": POD}
-    for item in (JOB, pod):
-        programs.kubectl("-n", namespace, "create", "-f", "-", stdin=json.dumps(item))
+    programs.apply(JOB, pod, namespace=namespace)
 
 
 @pytest.mark.usefixtures("job")
@@ -105,11 +108,8 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_the_job_of_the_overview_is_shown_as_the_overview_shows_it(programs: Programs, namespace: str) -> None:
-    programs.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
-    programs.establish("dijobs.diengine.opendilab.org")
-    pods = [pod_of_qbert(name, role) for name, role in PODS.items()]
-    items = {"apiVersion": "v1", "kind": "List", "items": [QBERT, *pods]}
-    programs.kubectl("-n", namespace, "create", "-f", "-", stdin=json.dumps(items))
+    define(programs)
+    programs.apply(QBERT, *(pod_of_qbert(name, role) for name, role in PODS.items()), namespace=namespace)
     where = ("-n", namespace)
 
     # kubectl get pod

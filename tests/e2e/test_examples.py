@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from tests.e2e.charts import EXAMPLES, ExampleCharts
-from tests.e2e.release import Release, prove
+from tests.e2e.release import Releases, prove
 from tests.tools import HELM_VERSIONS, helm
 from tests.waiting import eventually
-
-Releases = Callable[..., Release]
-
 
 # The groups' final output, by example.
 RESULTS = {

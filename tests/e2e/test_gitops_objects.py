@@ -21,14 +21,7 @@ from symphony_charts.settings.project import Destination
 from symphony_charts.system import package_data
 from tests.chart.harness import built_of, experiment_of
 from tests.e2e.programs import Programs
-from tests.e2e.tools.modules import (
-    ARGO_CD,
-    HELM_CONTROLLER,
-    KUSTOMIZE_CONTROLLER,
-    SEALED_SECRETS,
-    SOURCE_CONTROLLER,
-    module_folder,
-)
+from tests.e2e.tools.modules import ARGO_CD, HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SEALED_SECRETS, SOURCE_CONTROLLER
 from tests.waiting import eventually
 
 CRDS = {
@@ -56,10 +49,7 @@ POINTER = Pointer(
 @pytest.fixture(scope="module")
 def definitions(programs: Programs) -> None:
     for module, pattern in CRDS.items():
-        for path in sorted(module_folder(module).glob(pattern)):
-            # Server-side: the definition of ApplicationSet exceeds the size limit of an annotation.
-            programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-    programs.establish("applications.argoproj.io", "helmreleases.helm.toolkit.fluxcd.io", "sealedsecrets.bitnami.com")
+        programs.define(module, pattern)
 
 
 def accept(programs: Programs, namespace: str, *objects: Mapping[str, object]) -> None:

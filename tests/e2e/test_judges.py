@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.charts import CHECKOUT, EXAMPLES, ExampleCharts
 from tests.e2e.tools.build import find_tool
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 
 pytestmark = pytest.mark.e2e
 
@@ -41,10 +41,8 @@ def hardened(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _rendered(chart: Path, folder: Path, *flags: str) -> Path:
-    program = helm(HELM_VERSIONS[-1])
-    assert program is not None
     path = folder / f"{chart.name}{len(flags)}.yaml"
-    done = subprocess.run([str(program), "template", "r", str(chart), *flags], capture_output=True, check=True)
+    done = subprocess.run([str(newest_helm()), "template", "r", str(chart), *flags], capture_output=True, check=True)
     path.write_bytes(done.stdout)
     return path
 

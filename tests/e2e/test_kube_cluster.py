@@ -23,7 +23,7 @@ from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
 from tests.e2e.programs import Programs
 from tests.e2e.release_pairs import WIDGETS
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("as_user")
@@ -88,7 +88,7 @@ def test_helm_and_server_side_apply_make_the_same_objects(
     programs: Programs, namespace: str, as_user: pytest.MonkeyPatch
 ) -> None:
     made = []
-    for path in (None, helm(HELM_VERSIONS[-1])):
+    for path in (None, newest_helm()):
         if path:
             as_user.setenv("HELM_BIN", str(path))
         cluster = KubeCluster(namespace=namespace)
@@ -166,7 +166,7 @@ def test_the_container_before_a_restart_can_be_read(namespace: str) -> None:
 def test_following_goes_on_over_a_new_run_and_ends_with_the_experiment(
     namespace: str, tmp_path: Path, as_user: pytest.MonkeyPatch
 ) -> None:
-    as_user.setenv("HELM_BIN", str(helm(HELM_VERSIONS[-1])))
+    as_user.setenv("HELM_BIN", str(newest_helm()))
     cluster = KubeCluster(namespace=namespace)
     launch(cluster, processes={"a": _saying("one")})
     lines: list[str] = []
@@ -241,8 +241,7 @@ def test_a_watch_whose_place_is_forgotten_looks_again(
 ) -> None:
     # A new kind, so that no server remembers an earlier definition.
     group = f"{namespace}.example.org"
-    definition = json.dumps(WIDGETS).replace(WIDGETS["spec"]["group"], group)
-    programs.kubectl("apply", "-f", "-", stdin=definition)
+    programs.apply(json.loads(json.dumps(WIDGETS).replace(WIDGETS["spec"]["group"], group)))
     programs.establish(f"widgets.{group}")
     api = KubeWatcher(namespace=namespace).api
     path = eventually(lambda: served(f"{group}/v1", namespace), 60, "the kind is not served")
@@ -276,9 +275,7 @@ def test_pages_of_a_long_list_are_put_together(
 ) -> None:
     names = [f"c{number}" for number in range(7)]
     items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in names]
-    programs.kubectl(
-        "-n", namespace, "apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items})
-    )
+    programs.apply(*items, namespace=namespace)
     api = KubeWatcher().api
     monkeypatch.setattr(type(api)._list, "__defaults__", (3,))
     found = {item["metadata"]["name"] for item in api.listed(api.collection("v1", "ConfigMap", namespace))}

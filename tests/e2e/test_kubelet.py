@@ -26,8 +26,7 @@ class Here:
         self.programs, self.namespace = programs, namespace
 
     def apply(self, *objects: Fields) -> None:
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
-        self.kubectl("apply", "-f", "-", stdin=text)
+        self.programs.apply(*objects, namespace=self.namespace)
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         return self.programs.kubectl("-n", self.namespace, *arguments, stdin=stdin)

@@ -9,14 +9,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from symphony_charts.system import processes
@@ -24,7 +23,7 @@ from tests.local.generated import generated
 from tests.local.parity.compare import compare
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("here")]
 
 _SCALE = 5 if "SYMPH_SOAK" in os.environ else 1
 # Records the moment of its death and dies: with status N, or by signal N - 128 if N is above 128.
@@ -57,13 +56,6 @@ if os.fork() == 0:
 print("ready", flush=True)
 time.sleep(300)
 """
-
-
-@pytest.fixture(autouse=True)
-def ended(private_places: Path) -> Iterator[None]:
-    yield
-    for run in live_runs():
-        local_run.down(run)
 
 
 def _statuses(batch: int) -> list[int]:

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import live_runs
 from tests.local.runs import python, start
 
 pytestmark = pytest.mark.slow
@@ -27,26 +26,20 @@ SYMPH = [sys.executable, "-m", "symphony_charts"]
 
 
 @pytest.mark.parametrize("tty", [True, False])
-def test_a_follower_sees_every_line_and_the_disk_holds_the_last_ones(
-    tmp_path: Path, need_tool: object, tty: bool
-) -> None:
+def test_a_follower_sees_every_line_and_the_disk_holds_the_last_ones(tmp_path: Path, here: None, tty: bool) -> None:
+    turns = tmp_path / "turns"
+    turns.mkdir()
+    (turns / "0").touch()
     local = {"tty": tty, "log_size": "1Mi"}
-    try:
-        turns = tmp_path / "turns"
-        turns.mkdir()
-        (turns / "0").touch()
-        run = start(tmp_path, local=local, processes={"a": python(CHATTY, args=[str(turns)])})
-        printed = []
-        with subprocess.Popen([*SYMPH, "logs", "-f", "a", "exp"], stdout=subprocess.PIPE, text=True) as follower:
-            assert follower.stdout
-            for line in follower.stdout:
-                printed.append(line)
-                if len(printed) % 2000 == 0:
-                    (turns / str(len(printed) // 2000)).touch()
-        assert local_run.wait(run) == 0
-    finally:
-        for left in live_runs():
-            local_run.down(left)
+    run = start(tmp_path, local=local, processes={"a": python(CHATTY, args=[str(turns)])})
+    printed = []
+    with subprocess.Popen([*SYMPH, "logs", "-f", "a", "exp"], stdout=subprocess.PIPE, text=True) as follower:
+        assert follower.stdout
+        for line in follower.stdout:
+            printed.append(line)
+            if len(printed) % 2000 == 0:
+                (turns / str(len(printed) // 2000)).touch()
+    assert local_run.wait(run) == 0
     assert [int(line.split()[0]) for line in printed] == list(range(120000))
     log = run.process_dir(0) / "log"
     assert log.stat().st_size >= 6_000_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.e2e.programs import Programs
-from tests.e2e.tools.modules import KUEUE, module_folder
+from tests.e2e.tools.modules import KUEUE
 
 
 def offers(programs: Programs, *flags: str) -> dict[str, dict[str, str]]:
@@ -23,9 +23,7 @@ def test_the_doctor_names_what_a_cluster_serves_and_the_setting_that_asks_for_it
         "detail": "",
         "next": "it comes with scheduler-plugins",
     }
-    for path in module_folder(KUEUE).glob("config/components/crd/bases/*_localqueues.yaml"):
-        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-    programs.establish("localqueues.kueue.x-k8s.io")
+    programs.define(KUEUE, "config/components/crd/bases/*_localqueues.yaml")
     after = offers(programs, "-n", "nobody-queues-here")
     assert after["gang kueue"]["status"] == "ok"
     assert after["gang kueue"]["detail"].endswith("workload.gang: kueue")

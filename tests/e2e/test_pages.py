@@ -20,7 +20,7 @@ from tests.matrix.environments import Leg, build, install
 from tests.pages.blocks import PAGES, ROOT, blocks_of, name_of, places_of
 from tests.pages.reader import Reader
 from tests.registry import running_registry
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 
 # Read before the tests take SYMPH_* out of their environment.
 _PROGRAMS = os.environ.get("SYMPH_PAGES_PROGRAMS", "")
@@ -71,10 +71,8 @@ def test_a_page_works_as_it_is_written(page: Path, wheel: Path, registry: str) -
 
 @pytest.mark.parametrize("page", [page for page in RUN if "cluster" in places_of(page)], ids=name_of)
 def test_a_page_works_with_a_cluster(page: Path, wheel: Path, programs: Programs, registry: str) -> None:
-    newest = helm(HELM_VERSIONS[-1])
-    assert newest is not None
     extras = "all,optuna,torchx" if "extras" in places_of(page) else ""
-    tools = (newest, programs.kubectl_path)
+    tools = (newest_helm(), programs.kubectl_path)
     with Reader(programs_of(wheel, extras), tools, programs.kubeconfig, registry=registry) as reader:
         reader.read(page)
     assert not reader.faults, reader.faults[0]

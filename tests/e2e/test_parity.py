@@ -15,9 +15,7 @@ import pytest
 import yaml
 
 from tests.e2e.charts import ExampleCharts, package_spec
-from tests.e2e.release import Release
-
-Releases = Callable[..., Release]
+from tests.e2e.release import Releases
 
 # Prints a process's view of its environment, and checks that it can bind and dial its addresses.
 _PROBE = """

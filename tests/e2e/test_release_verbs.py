@@ -11,19 +11,17 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import package_data
-from tests.e2e.programs import Output, Programs
+from tests.e2e.programs import Output, Programs, Symph
 from tests.e2e.release import Release
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 from tests.waiting import eventually
-
-Symph = Callable[..., Output]
 
 
 @pytest.fixture
 def helm_path(request: pytest.FixtureRequest) -> Path | None:
     """Return each helm if the test uses `any_helm`, else the newest."""
     each = "any_helm" in request.fixturenames
-    return request.getfixturevalue("any_helm") if each else helm(HELM_VERSIONS[-1])
+    return request.getfixturevalue("any_helm") if each else newest_helm()
 
 
 @pytest.fixture
@@ -169,8 +167,7 @@ def test_an_uninstall_sweeps_leftovers_and_leaves_what_is_not_the_releases(
     labels = {"app.kubernetes.io/instance": "naps", "symph.dev/experiment": "naps"}
     for name, marks in others.items():
         meta = {"name": name, "labels": labels, "annotations": marks}
-        item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}
-        programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(item))
+        programs.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta}, namespace=namespace)
     assert symph("uninstall", "naps").code == 2
     listed = json.loads(symph("uninstall", "naps", "--dry-run", "-o", "json").out)["items"]
     assert [one["name"] for one in listed if one["why"] == "leftover"] == ["ConfigMap/leak"]

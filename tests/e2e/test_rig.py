@@ -11,25 +11,12 @@ from tests.e2e.charts import CHECKOUT
 from tests.e2e.rig.control_plane import ControlPlane
 from tests.pages.blocks import blocks_of
 from tests.tools import kubectl
-from tests.waiting import eventually
+from tests.waiting import eventually, running_below
 
 
 def _links() -> set[str]:
     done = subprocess.run(["ip", "-o", "link"], capture_output=True, text=True, check=True)
     return {line.split(": ")[1] for line in done.stdout.splitlines()}
-
-
-def _running_below(folder: Path) -> list[str]:
-    """Return the command lines of running processes that name `folder`."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
-        except OSError:
-            continue
-        if str(folder) in words:
-            found.append(words)
-    return found
 
 
 def test_the_cluster_for_yourself_works_as_its_page_says_and_leaves_no_process_mount_or_link(tmp_path: Path) -> None:
@@ -48,7 +35,7 @@ def test_the_cluster_for_yourself_works_as_its_page_says_and_leaves_no_process_m
     assert done.returncode == 0, done.stdout + done.stderr
     for words in ("export KUBECONFIG=", "pod/ring-p0-", "service/ring-ring-0", "kube-apiserver", "MiB"):
         assert words in done.stdout + done.stderr
-    assert not _running_below(tmp_path)
+    assert not running_below(tmp_path)
     assert str(tmp_path) not in Path("/proc/self/mountinfo").read_text()
     assert _links() == links
 

@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli.own_tmux import Own
 from tests.e2e.programs import Programs
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 from tests.waiting import eventually
 
 LEARNER = {
@@ -33,7 +33,7 @@ def write(folder: Path, **processes: Any) -> str:
 def environment(programs: Programs, with_helm: bool) -> dict[str, str]:
     """Return the environment of a user of this cluster; `PATH` has no helm, HELM_BIN may name one."""
     env = {**os.environ, **programs.environment(), "HOME": str(programs.home)}
-    return {**env, **({"HELM_BIN": str(helm(HELM_VERSIONS[-1]))} if with_helm else {})}
+    return {**env, **({"HELM_BIN": str(newest_helm())} if with_helm else {})}
 
 
 def run(env: dict[str, str], *words: str) -> subprocess.CompletedProcess[str]:

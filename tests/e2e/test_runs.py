@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.charts import ExampleCharts, package_data
 from tests.e2e.programs import Programs
-from tests.e2e.release import Release, start_pod
-from tests.tools import HELM_VERSIONS, helm
+from tests.e2e.release import Release, Releases, start_pod
+from tests.tools import newest_helm
 from tests.waiting import eventually
-
-Releases = Callable[..., Release]
 
 # Answers its WORD to every connection, and for three seconds after TERM: the old one outlives the new one's start.
 _SERVER = """
@@ -144,7 +141,7 @@ def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
 
     before = uids()
     words = ("upgrade", str(tmp_path / "naps.json"), "-n", namespace, "--set", "groups.actor.containers.actor.env.LR=2")
-    done = programs.symph(*words, env={"HELM_BIN": str(helm(HELM_VERSIONS[-1]))})
+    done = programs.symph(*words, env={"HELM_BIN": str(newest_helm())})
     assert "; restarted with it: replay (but for `keep: true`)" in done.out, done.err
     wanted = {"actor": False, "board": True, "replay": False, "store": True}
 

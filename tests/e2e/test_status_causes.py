@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.programs import Programs
-from tests.e2e.tools.modules import SEALED_SECRETS, module_folder
+from tests.e2e.programs import Programs, Symph
+from tests.e2e.tools.modules import SEALED_SECRETS
 from tests.gitops.servers import commit, git
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 from tests.waiting import eventually
 
 _WAIT_S = 90
@@ -96,13 +96,13 @@ _CAUSES: dict[str, tuple[dict[str, Any], str, str, int]] = {
 
 
 @pytest.fixture
-def symph(programs: Programs, tmp_path: Path) -> Callable[..., Any]:
-    env = {"HELM_BIN": str(helm(HELM_VERSIONS[-1])), "SYMPH_STATE_DIR": str(tmp_path / "state")}
+def symph(programs: Programs, tmp_path: Path) -> Symph:
+    env = {"HELM_BIN": str(newest_helm()), "SYMPH_STATE_DIR": str(tmp_path / "state")}
     return lambda *words: programs.symph(*words, cwd=tmp_path, env=env)
 
 
 @pytest.fixture
-def why(symph: Callable[..., Any], namespace: str) -> Why:
+def why(symph: Symph, namespace: str) -> Why:
     """Return a function that returns the reason of `symph status` why `exp` does not run, and the exit status."""
 
     def answer() -> dict[str, Any]:
@@ -115,7 +115,7 @@ def why(symph: Callable[..., Any], namespace: str) -> Why:
 
 @pytest.mark.parametrize("case", _CAUSES)
 def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
-    case: str, symph: Callable[..., Any], why: Why, programs: Programs, namespace: str, tmp_path: Path
+    case: str, symph: Symph, why: Why, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     fields, text, step, code = _CAUSES[case]
     text = text.replace("{}", namespace)
@@ -143,7 +143,7 @@ def test_each_cause_on_a_cluster_is_one_sentence_with_a_step(
 
 
 def test_git_and_the_cluster_that_are_not_alike_are_told_apart(
-    symph: Callable[..., Any], programs: Programs, namespace: str, tmp_path: Path
+    symph: Symph, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     bare = tmp_path / "charts.git"
     programs.run(["git", "init", "-q", "--bare", "-b", "main", str(bare)])
@@ -174,7 +174,7 @@ def test_git_and_the_cluster_that_are_not_alike_are_told_apart(
 
 
 def test_a_job_that_somebody_suspended_is_no_fault(
-    symph: Callable[..., Any], why: Why, programs: Programs, namespace: str, tmp_path: Path
+    symph: Symph, why: Why, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     spec = {"name": "exp", "image": "busybox:1.37.0", "processes": {"nap": _NAP}}
     (tmp_path / "exp.json").write_text(json.dumps(spec))
@@ -187,12 +187,10 @@ def test_a_job_that_somebody_suspended_is_no_fault(
     assert (said.code, "nap: suspended until it is resumed" in said.out) == (0, True), said
 
 
-def test_run_says_why_nothing_comes(
-    symph: Callable[..., Any], namespace: str, tmp_path: Path, programs: Programs
-) -> None:
+def test_run_says_why_nothing_comes(symph: Symph, namespace: str, tmp_path: Path, programs: Programs) -> None:
     spec = {"name": "exp", "processes": {"nap": {**_NAP, "image": "denied.example/agent:1"}}}
     (tmp_path / "exp.json").write_text(json.dumps(spec))
-    env = {**os.environ, **programs.environment(), "HELM_BIN": str(helm(HELM_VERSIONS[-1]))}
+    env = {**os.environ, **programs.environment(), "HELM_BIN": str(newest_helm())}
     argv = [sys.executable, "-m", "symphony_charts", "run", "exp.json", "-n", namespace]
     with subprocess.Popen(argv, cwd=tmp_path, env=env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as running:
         assert running.stderr
@@ -203,11 +201,9 @@ def test_run_says_why_nothing_comes(
 
 
 def test_a_secret_that_its_controller_cannot_open_says_why(
-    symph: Callable[..., Any], why: Why, programs: Programs, namespace: str, tmp_path: Path
+    symph: Symph, why: Why, programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
-    for path in sorted(module_folder(SEALED_SECRETS).glob("helm/sealed-secrets/crds/*.yaml")):
-        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
-    programs.establish("sealedsecrets.bitnami.com")
+    programs.define(SEALED_SECRETS, "helm/sealed-secrets/crds/*.yaml")
     (tmp_path / "token.txt").write_text("t")
     nap = {**_NAP, "cmds": ["sleep 100"]}
     secrets = {"secrets": ["token.txt"], "secret_source": {"source": "sealed"}}

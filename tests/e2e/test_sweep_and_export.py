@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.formats.yaml_write import dump_all
 from tests.chart.harness import EXAMPLES
-from tests.e2e.programs import Output, Programs
+from tests.e2e.programs import Output, Programs, Symph
 from tests.e2e.test_argo_workflows import argo, definitions  # noqa: F401 - a fixture
 from tests.sweep.test_argo import TRIALS, flow_of
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 from tests.waiting import eventually
-
-Symph = Callable[..., Output]
 
 _SPEC = {
     "name": "naps",
@@ -28,8 +25,9 @@ _SPEC = {
 @pytest.fixture
 def symph(programs: Programs, namespace: str, tmp_path: Path) -> Symph:
     (tmp_path / "naps.json").write_text(json.dumps(_SPEC))
-    newest = str(helm(HELM_VERSIONS[-1]))
-    return lambda *words: programs.symph(*words, "-n", namespace, cwd=tmp_path, timeout_s=180, env={"HELM_BIN": newest})
+    return lambda *words: programs.symph(
+        *words, "-n", namespace, cwd=tmp_path, timeout_s=180, env={"HELM_BIN": str(newest_helm())}
+    )
 
 
 def outcome_of(item: dict[str, object]) -> tuple[object, object, object]:

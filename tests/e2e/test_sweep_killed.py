@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.local.runs import live_runs
-from tests.waiting import eventually
+from tests.waiting import eventually, running_below
 
 TRIALS, KILLS = int(os.environ.get("SYMPH_TRIALS", "80")), 10
 _SPEC = """
@@ -29,8 +27,7 @@ processes:
 
 
 @pytest.fixture
-def sweep(private_places: Path, tmp_path: Path, need_tool: Callable[[str], str]) -> list[str]:
-    need_tool("tmux")
+def sweep(here: None, tmp_path: Path) -> list[str]:
     (tmp_path / "once.yaml").write_text(_SPEC)
     words = ["sweep", "once.yaml", "--grid", f"seed=1..{TRIALS}", "--up", "--parallel", "8", "-o", "json"]
     return [sys.executable, "-m", "symphony_charts", *words]
@@ -56,13 +53,4 @@ def test_a_sweep_that_is_killed_at_random_moments_runs_each_trial_once(
     assert live_runs() == []
     # No sockets and programs of unknown runs are left either.
     eventually(lambda: not list((private_places / "run").glob("*.sock")), 60)
-    eventually(lambda: not _programs_of(private_places), 60)
-
-
-def _programs_of(places: Path) -> list[bytes]:
-    """Return the command lines of running programs that were started from these places."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            found += [line for line in [path.read_bytes()] if os.fsencode(places) in line]
-    return found
+    eventually(lambda: not running_below(private_places), 60)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.programs import Programs
+from tests.torchx_scheduler.conftest import Torchx
 from tests.waiting import eventually
 
 pytest.importorskip("torchx")
@@ -19,12 +18,7 @@ def test_an_application_goes_to_the_cluster_and_back_by_torchx_alone(
     programs: Programs, namespace: str, tmp_path: Path
 ) -> None:
     def torchx(*words: str) -> str:
-        argv = [sys.executable, "-m", "torchx.cli.main", *words]
-        done = subprocess.run(
-            argv, env=programs.environment(), cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False
-        )
-        assert done.returncode == 0, f"{words}: {done.stderr}"
-        return done.stdout
+        return Torchx(folder=tmp_path, env=dict(programs.environment()))(*words).stdout
 
     (tmp_path / ".torchxconfig").write_text(f"[symph]\non = kube\nnamespace = {namespace}\n")
     script = "echo replica $SYMPH_INDEX of $SYMPH_REPLICAS, in $${TORCHX_JOB_ID##*/}"

@@ -36,7 +36,7 @@ _VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "generation", "manag
 
 @pytest.fixture(scope="module")
 def widgets(programs: Programs) -> None:
-    programs.kubectl("apply", "-f", "-", stdin=json.dumps(WIDGETS))
+    programs.apply(WIDGETS)
     programs.establish(WIDGETS["metadata"]["name"])
 
 

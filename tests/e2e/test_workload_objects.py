@@ -16,7 +16,7 @@ from tests.chart.draws import charts
 from tests.chart.harness import EXAMPLE_NAMES, built_of, example
 from tests.e2e.programs import Programs
 from tests.e2e.test_gitops_objects import accept
-from tests.e2e.tools.modules import APPWRAPPER, JOBSET, MCAD, VOLCANO, module_folder
+from tests.e2e.tools.modules import APPWRAPPER, JOBSET, MCAD, VOLCANO
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +61,10 @@ DEFINITIONS = {
 def definition(request: pytest.FixtureRequest, programs: Programs) -> Iterator[Definition]:
     """Yield a definition, installed while the test runs: two versions of AppWrappers share one name."""
     one = DEFINITIONS[request.param]
-    file = module_folder(one.module) / one.path
     # Other workers use the same cluster: none may remove the definition during this test.
     with (programs.kubeconfig.parent / f"{one.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        programs.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(file))
-        programs.establish(one.name)
+        programs.define(one.module, one.path)
         yield one
         programs.kubectl("delete", "crd", one.name, "--timeout=60s")
 

@@ -55,15 +55,10 @@ def test_each_operator_version_is_recognised(name: str, dialect: str, processes:
     assert experiment.workload.kind == "dijob"
 
 
-def test_the_configuration_written_by_the_script_is_a_config() -> None:
-    config = example("dijob-v0.yaml").configs["pong_config.py"]
-    assert config.text is not None
-    assert config.text.startswith("from easydict import EasyDict\n")
-    assert "EOF" not in config.text
-
-
-def test_compiling_the_configuration_is_a_step_of_the_coordinator() -> None:
+def test_the_configuration_written_by_the_script_is_a_config_and_compiling_it_a_step_of_the_coordinator() -> None:
     experiment = example("dijob-v0.yaml")
+    text = experiment.configs["pong_config.py"].text or ""
+    assert (text.startswith("from easydict import EasyDict\n"), "EOF" in text) == (True, False)
     step = experiment.prepare["coordinator-config"]
     assert step.cmds == [
         'cat < "$SYMPH_CONFIG_DIR/pong_config.py" > pong_config.py',
@@ -82,16 +77,12 @@ def test_compiling_stays_in_the_script_where_its_result_may_not_be_on_a_volume()
     assert len(experiment.processes["coordinator"].cmds or []) == 3
 
 
-def test_replicas_of_v0_are_those_that_the_configuration_requests() -> None:
-    experiment = example("dijob-v0.yaml")
-    assert (experiment.processes["collector"].replicas, experiment.processes["learner"].replicas) == (2, 1)
-
-
-def test_only_the_coordinator_decides_and_the_others_serve() -> None:
+def test_of_v0_the_coordinator_alone_decides_and_the_configuration_says_the_replicas() -> None:
     experiment = example("dijob-v0.yaml")
     assert experiment.done_when == ["coordinator"]
-    lives = {name: process.lifecycle for name, process in experiment.processes.items()}
-    assert lives == {"coordinator": "finite", "collector": "service", "learner": "service", "aggregator": "service"}
+    made = {name: (process.lifecycle, process.replicas) for name, process in experiment.processes.items()}
+    served = {"collector": ("service", 2), "learner": ("service", 1), "aggregator": ("service", 1)}
+    assert made == {"coordinator": ("finite", 1), **served}
 
 
 def test_a_role_s_usual_port_under_another_name_is_one_port() -> None:
@@ -116,19 +107,9 @@ def test_a_config_map_outside_of_the_file_stays_a_volume() -> None:
     assert not experiment.configs
 
 
-def test_a_task_is_called_after_its_type_where_it_has_no_name() -> None:
-    assert "evaluator" in example("dijob-v1.1.yaml").processes
-
-
-@pytest.mark.parametrize(("spec", "retries"), [("", 0), ("backoffLimit: null", 100), ("priority: normal", 0)])
-def test_retries(spec: str, retries: int) -> None:
-    text = tasks("", spec)
-    text = text.replace("  backoffLimit: 0\n", "", 1) if "backoff" in spec else text
-    assert import_yaml(text).experiment.workload.retries == retries
-
-
-def test_an_absent_backoff_limit_is_the_crds_default() -> None:
-    assert import_yaml(tasks("").replace("  backoffLimit: 0\n", "")).experiment.workload.retries == 3
+@pytest.mark.parametrize(("line", "retries"), [("backoffLimit: 0", 0), ("backoffLimit: null", 100), ("", 3)])
+def test_retries_are_by_default_those_of_the_crd(line: str, retries: int) -> None:
+    assert import_yaml(tasks("").replace("backoffLimit: 0", line)).experiment.workload.retries == retries
 
 
 def test_several_containers_become_a_group() -> None:
@@ -221,13 +202,12 @@ spec:
 
 
 def test_of_several_containers_the_one_that_operator_v0_looks_at_has_the_port() -> None:
-    inner = import_yaml(ROLES).experiment.groups["collector"].processes
+    experiment = import_yaml(ROLES).experiment
+    # A container called after its role stays so called.
+    assert settings_of(experiment.workload).containers == {"coordinator": "coordinator"}
+    inner = experiment.groups["collector"].processes
     assert (inner["shell"].binds, inner["di-container"].binds) == ({}, {"collector": 23001})
     assert {process.env["COLLECTOR_PORT"] for process in inner.values()} == {"23001"}
-
-
-def test_a_container_called_after_its_role_stays_so_called() -> None:
-    assert settings_of(import_yaml(ROLES).experiment.workload).containers == {"coordinator": "coordinator"}
 
 
 def test_what_tools_wrote_into_the_metadata_is_left_out_and_said() -> None:

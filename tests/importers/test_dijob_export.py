@@ -16,6 +16,9 @@ from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 from tests.importers.samples import EXAMPLES
 
+RUN = {"command": ["x"], "image": "i"}
+BOARD = {**RUN, "lifecycle": "service"}
+
 
 def reread(experiment: Experiment, dialect: Operator | None = None) -> Experiment:
     text = "\n---\n".join(json.dumps(item) for item in dijob_objects(experiment, dialect).objects)
@@ -45,11 +48,10 @@ def test_every_field_that_the_minimal_crd_gives_no_default_is_said() -> None:
         "cleanPodPolicy": "Running",
         "preemptible": False,
     }
-    assert {key: spec["tasks"][0][key] for key in ("name", "type", "replicas")} == {
-        "name": "learner",
-        "type": "learner",
-        "replicas": 1,
-    }
+    (task,) = spec["tasks"]
+    assert (task["name"], task["type"], task["replicas"]) == ("learner", "learner", 1)
+    # The name that operators look for.
+    assert task["template"]["spec"]["containers"][0]["name"] == "di-container"
 
 
 def test_processes_find_services_by_the_names_that_the_operator_gives_pods() -> None:
@@ -70,27 +72,21 @@ def test_processes_find_services_by_the_names_that_the_operator_gives_pods() -> 
     assert env["SYMPH_PS_HOSTS"] == "x-ps-0.di-x:7000,x-ps-1.di-x:7000"
 
 
-def test_an_exposed_service_selects_the_tasks_pods() -> None:
-    objects = dijob_objects(made(exposes={"board": 6006})).objects
-    service = cast("dict[str, Any]", objects[-1])
-    assert (service["kind"], service["spec"]["selector"]) == (
-        "Service",
-        {"diengine/job": "x", "diengine/task-name": "learner"},
-    )
-    assert service["spec"]["type"] == "ClusterIP"
-
-
 @pytest.mark.parametrize(
-    ("dialect", "labels"),
-    [("v0", {"dijob-name": "x", "replica-type": "coordinator"}), ("v1.0", {"diengine/job": "x"})],
+    ("name", "dialect", "labels"),
+    [
+        ("learner", "v1.1", {"diengine/job": "x", "diengine/task-name": "learner"}),
+        ("coordinator", "v0", {"dijob-name": "x", "replica-type": "coordinator"}),
+        ("coordinator", "v1.0", {"diengine/job": "x"}),
+    ],
 )
-def test_older_operators_label_pods_so_that_an_exposed_service_finds_them(
-    dialect: Operator, labels: dict[str, str]
+def test_an_exposed_service_selects_pods_by_the_labels_of_the_operator(
+    name: str, dialect: Operator, labels: dict[str, str]
 ) -> None:
     process = {"image": "i", "cmds": ["run"], "exposes": {"board": 6006}}
-    experiment = from_data({"name": "x", "processes": {"coordinator": process}})
-    service = cast("dict[str, Any]", dijob_objects(experiment, dialect).objects[-1])
-    assert service["spec"]["selector"] == labels
+    objects = dijob_objects(from_data({"name": "x", "processes": {name: process}}), dialect).objects
+    service = cast("dict[str, Any]", objects[-1])
+    assert (service["kind"], service["spec"]["type"], service["spec"]["selector"]) == ("Service", "ClusterIP", labels)
 
 
 def test_an_address_that_nobody_can_know_is_noted_where_it_is_dialled() -> None:
@@ -109,6 +105,9 @@ def test_an_address_that_nobody_can_know_is_noted_where_it_is_dialled() -> None:
         ({}, "v0", "knows the roles"),
         ({"processes": {"a": {"cmds": ["x"]}, "b": {"cmds": ["x"]}}}, "v1.0", "one kind of pod"),
         ({"name": "x" * 40, "processes": {"y" * 30: {"cmds": ["x"]}}}, "v1.1", "more than 63 characters"),
+        ({"processes": {"board": BOARD, "worker": {**RUN, "replicas": 3}}}, "v1.0", 'no place for "board"'),
+        ({"processes": {"coordinator": RUN, "board": BOARD}}, "v0", 'no "board"'),
+        ({"processes": {"b": {**RUN, "replicas": 0}}}, "v1.1", "no replica"),
     ],
 )
 def test_what_no_dijob_can_say_is_refused(data: dict[str, object], dialect: Operator, what: str) -> None:
@@ -117,47 +116,22 @@ def test_what_no_dijob_can_say_is_refused(data: dict[str, object], dialect: Oper
         dijob_objects(experiment, dialect)
 
 
-def test_a_lone_container_has_the_name_that_operators_look_for() -> None:
-    assert job_of(made())["spec"]["tasks"][0]["template"]["spec"]["containers"][0]["name"] == "di-container"
-
-
-RUN = {"command": ["x"], "image": "i"}
-BOARD = {**RUN, "lifecycle": "service"}
-KNOWN: tuple[Operator, ...] = ("v1.0", "v1.1.0", "v1.1")
-
-
-def job_in(experiment: Experiment, operator: Operator) -> dict[str, Any]:
-    objects = cast("list[dict[str, Any]]", dijob_objects(experiment, operator).objects)
-    return next(item for item in objects if item["kind"] == "DIJob")
-
-
-def test_operator_v1_0_is_not_given_one_of_several_pods() -> None:
-    experiment = from_data({"name": "e", "processes": {"board": BOARD, "worker": {**RUN, "replicas": 3}}})
-    with pytest.raises(SpecError, match='no place for "board"'):
-        dijob_objects(experiment, "v1.0")
-
-
-def test_operator_v0_is_given_no_role_that_it_does_not_know() -> None:
-    experiment = from_data({"name": "e", "processes": {"coordinator": RUN, "board": BOARD}})
-    with pytest.raises(SpecError, match='no "board"'):
-        dijob_objects(experiment, "v0")
-
-
 def test_only_operators_that_know_a_group_are_told_it() -> None:
     workload = {"kind": "dijob", "dijob": {"group": "g"}}
     experiment = from_data({"name": "e", "processes": {"worker": RUN}, "workload": workload})
-    told = {operator: "group" in job_in(experiment, operator)["spec"] for operator in KNOWN}
+    known: tuple[Operator, ...] = ("v1.0", "v1.1.0", "v1.1")
+    told = {operator: "group" in job_of(experiment, operator)["spec"] for operator in known}
     assert told == {"v1.0": True, "v1.1.0": True, "v1.1": False}
 
 
 def test_what_has_no_replicas_is_no_task() -> None:
     experiment = from_data({"name": "e", "processes": {"a": RUN, "b": {**RUN, "replicas": 0}}})
-    assert [task["name"] for task in job_in(experiment, "v1.1")["spec"]["tasks"]] == ["a"]
+    assert [task["name"] for task in job_of(experiment)["spec"]["tasks"]] == ["a"]
 
 
 def test_a_service_that_runs_nowhere_has_no_address() -> None:
     held = {"board": {**RUN, "replicas": 0, "binds": "board"}, "a": {**RUN, "connects": "board"}}
-    job = job_in(from_data({"name": "e", "processes": held}), "v1.1")
+    job = job_of(from_data({"name": "e", "processes": held}))
     assert "BOARD" not in json.dumps(job)
 
 
@@ -165,17 +139,11 @@ def test_a_service_that_runs_nowhere_has_no_address() -> None:
 def test_what_has_no_replicas_counts_for_no_operator(operator: Operator, runs: str) -> None:
     held = {"spare": {**RUN, "replicas": 0}, runs: RUN, "rest": {**RUN, "replicas": 0}}
     types = {"dijob": {"tasks": {"spare": "learner"}}}
-    spec = job_in(from_data({"name": "e", "workload": types, "processes": held}), operator)["spec"]
+    spec = job_of(from_data({"name": "e", "workload": types, "processes": held}), operator)["spec"]
     whole = {"v0": runs, "v1.0": "template", "v1.1": "tasks"}
     assert [key for key in spec if key in ("template", "tasks", "spare", "rest", runs)] == [whole[operator]]
 
 
-def test_without_any_replica_there_is_no_job() -> None:
-    experiment = from_data({"name": "e", "processes": {"b": {**RUN, "replicas": 0}}})
-    with pytest.raises(SpecError, match="no replica"):
-        dijob_objects(experiment, "v1.1")
-
-
 def test_a_role_that_starts_again_on_failure_says_so() -> None:
     experiment = from_data({"name": "e", "processes": {"coordinator": {**RUN, "restart": "on-failure"}}})
-    assert job_in(experiment, "v0")["spec"]["coordinator"]["template"]["spec"]["restartPolicy"] == "OnFailure"
+    assert job_of(experiment, "v0")["spec"]["coordinator"]["template"]["spec"]["restartPolicy"] == "OnFailure"

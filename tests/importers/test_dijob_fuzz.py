@@ -15,10 +15,8 @@ from typing import Any
 import pytest
 
 from symphony_charts.importers.report import Report
-from symphony_charts.integrations.dijob.export import dijob_objects
-from tests.chart.harness import chart_of, native_objects
 from tests.importers.dijob_operators import MAKERS, Object, recorded
-from tests.importers.test_dijob_oracle import answer, import_job, jobs_in, unlike
+from tests.importers.test_dijob_oracle import answer, import_job, of_chart, of_export, unlike
 
 CASES = int(os.environ.get("SYMPH_SOAK", "24"))
 SEED = int(os.environ.get("SYMPH_SEED", "18"))
@@ -107,9 +105,8 @@ def test_it_comes_over_whole_or_the_report_names_what_did_not(number: int) -> No
     version, job = drawn(number)
     imported = import_job(job)
     report = imported.report
-    (again,) = jobs_in(native_objects(chart_of(imported.experiment)).values())
-    (exported,) = jobs_in(dijob_objects(imported.experiment).objects)
-    for made, is_chart in ((again, True), (exported, False)):
+    exported = of_export(imported)
+    for made, is_chart in ((of_chart(imported), True), (exported, False)):
         found = list(unlike(MAKERS[version](job), answer(version, made, job), imported, job, is_chart=is_chart))
         assert [one for one in found if not is_said(one[0], report)] == []
     kept = KEPT & job["spec"].keys()

@@ -1,8 +1,10 @@
-"""A hundred hostile and a hundred mangled files: each is imported or refused by name and line, none crashes."""
+"""A hundred hostile and a hundred mangled files: each is imported or refused by name and line, none crashes.
+
+Files that no importer sees, since their text is refused, are in `test_source`.
+"""
 
 from __future__ import annotations
 
-import copy
 import json
 import random
 import re
@@ -19,6 +21,7 @@ from symphony_charts.integrations.compose.importer import ComposeContext, import
 from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.integrations.symphony.importer import import_legacy
 from symphony_charts.integrations.torchx.importer import import_torchx
+from tests.damage import mangled
 from tests.importers.samples import EXAMPLES
 
 Importer = Callable[[Source], Imported]
@@ -62,7 +65,7 @@ JUNK = (
 
 
 def hostile() -> Iterator[tuple[str, bytes]]:
-    """Yield a hundred files and more: every format with every kind of damage."""
+    """Yield a hundred files and more: every format with damage that only its importer can see."""
     for kind, head in HEADS.items():
         for field in FIELDS[kind]:
             for junk in JUNK:
@@ -70,105 +73,36 @@ def hostile() -> Iterator[tuple[str, bytes]]:
         text = (EXAMPLES / IMPORTERS[kind][1]).read_bytes()
         yield kind, text[: len(text) // 2]
         yield kind, text.replace(b"\n", b"\n\t", 3)
-        yield kind, text.decode().encode("utf-16")
-        yield kind, b"\x00" + text
-        yield kind, b"[" * 100_000
-        yield kind, b"{" * 100_000
-        yield kind, b"- " * 20_000
-        yield kind, b'{"a":' * 20_000
-        yield kind, b"a: &a [" + b"*a," * 10 + b"]"
-        yield (
-            kind,
-            b"x: &x [1,1,1,1,1,1,1,1,1]\n"
-            + b"".join(
-                b"x%d: &x%d [%s]\n" % (n, n, b",".join([b"*x%d" % (n - 1) if n else b"*x"] * 9)) for n in range(9)
-            ),
-        )
-        yield kind, b"name: x\nname: y\n"
-        yield kind, b"? [a, b]\n: c\n"
-        yield kind, b"!!python/object/apply:os.system [id]\n"
-        yield kind, b"---\n" * 500
         yield kind, b"9" * 100_000
-        yield kind, b"a: " + b"9" * 5_000
         yield kind, b"null"
 
 
 FILES = list(hostile())
 
 
-def outcome(importer: Importer, content: bytes) -> str:
-    """Return ``imported``, or the text of the refusal as the command prints it."""
+def check_outcome(importer: Importer, content: bytes) -> None:
+    """Fail unless the file is imported, or every fault of the refusal has a line."""
+    source = None
     try:
         source = read(content, "evil.yaml")
-    except SpecError as error:
-        return str(error)
-    try:
         source.located(importer(source).report)
     except SpecError as error:
-        return str(source.with_location(error))
-    return "imported"
+        said = str(source.with_location(error) if source else error)
+        faults = re.findall(r"(?m)^  at:   (.*)", said)
+        assert faults, said
+        assert all(re.match(r"evil\.yaml:[1-9]", fault) for fault in faults), said
 
 
 @pytest.mark.parametrize(("kind", "content"), FILES, ids=[f"{kind}-{n}" for n, (kind, _) in enumerate(FILES)])
 def test_a_hostile_file_is_refused_by_name_and_line_or_imported_at_once(kind: str, content: bytes) -> None:
     start = time.process_time()
-    said = outcome(IMPORTERS[kind][0], content)
-    faults = [line for line in said.splitlines() if line.startswith("  at:")]
-    assert said == "imported" or faults
-    assert all(re.match(r"  at:   evil\.yaml:[1-9]", line) for line in faults)
+    check_outcome(IMPORTERS[kind][0], content)
     assert time.process_time() - start < 5
-
-
-def places(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Yield the paths of everything inside `value`."""
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield (*path, key)
-        yield from places(item, (*path, key))
-
-
-WRONG: tuple[object, ...] = (
-    None,
-    True,
-    -1,
-    1.5,
-    10**30,
-    "",
-    "x" * 300,
-    "a b/c",
-    [],
-    {},
-    [[]],
-    [None],
-    {"a": None},
-    [{"name": {}}],
-)
-
-
-def mangle(value: object, chance: random.Random) -> object:
-    """Return `value` with one to three of its parts replaced or removed."""
-    value = copy.deepcopy(value)
-    for _ in range(chance.randint(1, 3)):
-        found = list(places(value))
-        if not found:
-            break
-        *path, last = chance.choice(found)
-        inner: object = value
-        for key in path:
-            inner = inner[key]  # type: ignore[index] # a path of this very value
-        if chance.random() < 0.7:
-            inner[last] = copy.deepcopy(chance.choice(WRONG))  # type: ignore[index] # likewise
-        else:
-            del inner[last]  # type: ignore[attr-defined] # likewise
-    return value
 
 
 @pytest.mark.parametrize("kind", list(IMPORTERS))
 @pytest.mark.parametrize("seed", range(30))
 def test_a_mangled_example_is_imported_or_every_fault_has_a_line(kind: str, seed: int) -> None:
     importer, name = IMPORTERS[kind]
-    value = mangle(load((EXAMPLES / name).read_text()), random.Random(seed))
-    said = outcome(importer, json.dumps(value, indent=1).encode())
-    faults = [line for line in said.splitlines() if line.startswith("  at:")]
-    assert said == "imported" or faults
-    assert all(re.match(r"  at:   evil\.yaml:\d+", line) for line in faults)
+    value = mangled(load((EXAMPLES / name).read_text()), random.Random(seed))
+    check_outcome(importer, json.dumps(value, indent=1).encode())

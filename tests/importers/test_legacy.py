@@ -26,19 +26,14 @@ def example(name: str) -> Imported:
     return dump((EXAMPLES / name).read_text())
 
 
-def test_groups_processes_and_services_of_a_kube_experiment() -> None:
+def test_groups_processes_and_services_of_a_kube_experiment_with_the_ports_that_symphony_gave() -> None:
     experiment = example("symphony-kube.yaml").experiment
     assert experiment.name == "ada-first-experiment"
     assert list(experiment.groups["nonagent"].processes) == ["learner", "replay", "tensorboard"]
     assert list(experiment.processes) == ["agent-0"]
     assert experiment.groups["nonagent"].processes["replay"].binds == {"replay": None}
     assert experiment.processes["agent-0"].connects == ["replay"]
-
-
-def test_ports_are_given_again_as_symphony_gave_them() -> None:
-    imported = example("symphony-kube.yaml")
-    ports = {service.name: service.port for service in allocate(imported.experiment)}
-    assert ports == {"tensorboard": 6006, "replay": 7000}
+    assert {service.name: service.port for service in allocate(experiment)} == {"tensorboard": 6006, "replay": 7000}
 
 
 def test_a_container_and_its_pod_come_over_whole() -> None:
@@ -49,17 +44,10 @@ def test_a_container_and_its_pod_come_over_whole() -> None:
     assert learner.mounts == [Mount(volume="nfs-server", at="/mnt")]
     assert experiment.volumes == {"nfs-server": NfsVolume(server="nfs-server", path="/data")}
     assert experiment.groups["nonagent"].node_selector == {"surreal-node": "nonagent-gpu"}
-    assert experiment.groups["nonagent"].tolerations == [
-        Toleration(key="surreal", operator="Exists", effect="NoExecute")
-    ]
-
-
-def test_labels_that_symphony_computed_are_left_out() -> None:
-    assert example("symphony-kube.yaml").experiment.groups["nonagent"].labels == {}
-
-
-def test_secrets_are_files_again() -> None:
-    assert example("symphony-kube.yaml").experiment.secrets == [SecretFile(file="~/keys/mjkey.txt")]
+    group = experiment.groups["nonagent"]
+    assert group.tolerations == [Toleration(key="surreal", operator="Exists", effect="NoExecute")]
+    # Symphony computed some labels.
+    assert (group.labels, experiment.secrets) == ({}, [SecretFile(file="~/keys/mjkey.txt")])
 
 
 def test_the_secret_mounted_everywhere_is_not_mounted_twice() -> None:

@@ -74,6 +74,10 @@ def test_a_key_that_stands_twice_is_refused_with_its_line() -> None:
         pytest.param(b"# only words\n", id="comment"),
         pytest.param(b"%YAML 9.9\n---\na", id="directive"),
         pytest.param(b"{a: 1}\n}", id="extra-brace"),
+        pytest.param(b"? [a, b]\n: c\n", id="list-as-key"),
+        pytest.param(b"name: x\nname: y\n", id="twice"),
+        pytest.param(b"---\n" * 500, id="no-documents"),
+        pytest.param("a: 1".encode("utf-16"), id="utf-16"),
     ],
 )
 def test_what_is_no_clean_text_is_refused_by_name(content: bytes) -> None:

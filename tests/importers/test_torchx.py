@@ -26,7 +26,9 @@ def test_the_example_gives_an_experiment_that_reads_back_as_it_was() -> None:
 
 def test_options_on_the_command_line_win_over_those_of_the_dry_run() -> None:
     text = json.dumps({"cfg": {"namespace": "ml"}, "app": app()})
-    assert import_torchx(read(text.encode(), "run.json"), "namespace=other").experiment.namespace == "other"
+    experiment = import_torchx(read(text.encode(), "run.json"), "namespace=other,service_account=x").experiment
+    assert (experiment.namespace, experiment.security.service_account_token) == ("other", True)
+    assert not import_appdef(app()).experiment.security.service_account_token
 
 
 def test_a_lone_replica_is_told_that_it_is_rank_0_without_a_shell_or_a_service() -> None:
@@ -41,21 +43,13 @@ def test_a_first_role_without_ports_has_torchx_own_when_another_replica_asks_for
     assert [note.path for note in imported.report.changed] == ["roles[0].port_map"]
 
 
-def test_no_port_is_promised_to_be_open() -> None:
-    process = import_role(port_map={"c10d": 29500}, num_replicas=2)
-    assert process.ready == "none"
-
-
 def test_more_replicas_than_the_list_of_their_hosts_has_room_for_are_refused() -> None:
     with pytest.raises(SpecError, match="no program starts with such a variable") as refusal:
         import_appdef(app(role(port_map={"c10d": 29500}, num_replicas=3000)))
     assert refusal.value.problems[0].path == "roles[0].num_replicas"
     assert import_role(num_replicas=3000).replicas == 3000
-
-
-def test_the_token_of_a_service_account_comes_with_it() -> None:
-    assert import_appdef(app(), {"service_account": "trainer"}).experiment.security.service_account_token
-    assert not import_appdef(app()).experiment.security.service_account_token
+    # No port is promised to be open.
+    assert import_role(port_map={"c10d": 29500}, num_replicas=2).ready == "none"
 
 
 def test_port_names_that_two_roles_use_carry_the_name_of_their_role() -> None:
@@ -77,11 +71,8 @@ def test_torchx_reserve_for_the_node_is_taken_off_only_when_asked_and_never_more
     process = import_appdef(app(role(resource=resource)), cfg).experiment.processes["trainer"]
     assert process.requests == {"cpu": "25m", "memory": "50M"}
     assert process.limits == {"cpu": "50m", "memory": "100M"}
-
-
-def test_resources_that_are_not_said_are_not_said() -> None:
-    process = import_role(resource={"cpu": -1, "gpu": -1, "memMB": -1})
-    assert (process.requests, process.limits, process.gpus) == ({}, {}, 0)
+    unsaid = import_role(resource={"cpu": -1, "gpu": -1, "memMB": -1})
+    assert (unsaid.requests, unsaid.limits, unsaid.gpus) == ({}, {}, 0)
 
 
 def test_a_mount_on_dev_shm_takes_the_place_of_torchx_own() -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,8 +19,6 @@ import yaml
 from symphony_charts.importers.input_file import read
 from symphony_charts.importers.report import Imported
 from symphony_charts.integrations.dijob.importer import import_dijob
-from symphony_charts.local import up as local_run
-from symphony_charts.local.runs import live_runs
 from symphony_charts.spec.checks.finish import finish
 from symphony_charts.spec.sources import HostPathVolume, Mount
 from tests import symph as command
@@ -184,11 +181,8 @@ time.sleep(300)
 
 
 @pytest.fixture
-def place(
-    tmp_path: Path, private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Path]:
-    """Yield a folder with the page's job and the fake of `ding`."""
-    need_tool("tmux")
+def place(here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with the page's job and the fake of `ding`."""
     shared = tmp_path / "nfs"
     shared.mkdir()
     (tmp_path / "bin").mkdir()
@@ -197,9 +191,7 @@ def place(
     (tmp_path / "dijob-qbert.yaml").write_text(page().replace("/data/nfs/ding/qbert", str(shared)))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
-    yield tmp_path
-    for run in live_runs():
-        local_run.down(run)
+    return tmp_path
 
 
 def symph(*words: str) -> str:

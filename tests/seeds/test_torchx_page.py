@@ -16,9 +16,6 @@ from typing import Any
 import pytest
 import yaml
 
-from symphony_charts.local import up
-from symphony_charts.local.runs import live_runs
-
 pytest.importorskip("torchx")
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "torchx.md"
@@ -65,8 +62,8 @@ def trainer(nodes: int = 1) -> specs.AppDef:
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Yield a folder with a script, a component and an AppDef; `torchrun` is a fake that prints its arguments."""
+def project(here: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder with a script, a component and an AppDef; `torchrun` is a fake that prints its arguments."""
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "torchrun").write_text('#!/bin/sh\necho torchrun "$@"\nexec sleep 60\n')
@@ -81,9 +78,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (folder / "my" / "components.py").write_text(COMPONENT)
     (folder / "app.json").write_text(APPDEF.read_text())
     monkeypatch.chdir(folder)
-    yield folder
-    for run in live_runs():
-        up.down(run)
+    return folder
 
 
 def command(line: str) -> str:

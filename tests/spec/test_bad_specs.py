@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from functools import reduce
+from operator import getitem
 from typing import Any
 
 import jsonschema_rs
@@ -58,6 +59,15 @@ WRONG_TYPES: dict[type, list[Any]] = {
 }
 # Fields where a value of another type may be a valid short form.
 MAY_BE_SHORT = {"secrets", "tolerations", "mounts", "binds", "exposes", "ready", "tcp", "port"}
+# Maps with user-defined keys: any key is valid there.
+NAMED_MAPS = {
+    *("volumes", "configs", "groups", "processes", "env", "node_selector", "labels", "requests", "binds", "exposes"),
+}
+# Fields that may be null: those whose default is null, and ports.
+NULLABLE = {
+    *("owner", "image", "restart", "command", "args", "cmds", "ready", "operator", "effect", "key", "text", "tcp"),
+    *("replay", "params", "tb"),
+}
 FREE_TEXT = {"LR", "cpu", "memory", "tier", "pool", "args", "command", "cmds", "preamble"}
 
 
@@ -72,34 +82,20 @@ def text_of(path: tuple[Any, ...]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
 
 
-def changed(path: tuple[Any, ...], change: Callable[[Any, Any], None]) -> dict[str, Any]:
-    """Return GOOD after `change` of the parent and the last step of `path`."""
+def at(path: tuple[Any, ...], data: Any = GOOD) -> Any:
+    return reduce(getitem, path, data)
+
+
+def changed(path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    """Return GOOD with `value` at `path`."""
     data = copy.deepcopy(GOOD)
-    parent: Any = data
-    for step in path[:-1]:
-        parent = parent[step]
-    change(parent, path[-1])
+    at(path[:-1], data)[path[-1]] = value
     return data
-
-
-def assign(value: Any) -> Callable[[Any, Any], None]:
-    def change(parent: Any, step: Any) -> None:
-        parent[step] = value
-
-    return change
-
-
-def at(path: tuple[Any, ...]) -> Any:
-    value: Any = GOOD
-    for step in path:
-        value = value[step]
-    return value
 
 
 def is_short_form(path: tuple[Any, ...]) -> bool:
     """Return True if a value of another type may be valid at `path`."""
-    names = [step for step in path if isinstance(step, str)]
-    return names[-1] in MAY_BE_SHORT | FREE_TEXT or names[-1] in ("a.yaml",) or "labels" in names[-1:]
+    return [step for step in path if isinstance(step, str)][-1] in {*MAY_BE_SHORT, *FREE_TEXT, "a.yaml", "labels"}
 
 
 def bad_specs() -> list[tuple[str, dict[str, Any], str]]:
@@ -109,35 +105,12 @@ def bad_specs() -> list[tuple[str, dict[str, Any], str]]:
         value, where = at(path), text_of(path)
         if not is_short_form(path):
             for index, wrong in enumerate(WRONG_TYPES[type(value)]):
-                specs.append((f"type{index} {where}", changed(path, assign(wrong)), where))
-        if isinstance(value, str | dict | list) and path[-1] not in ("replay", "params", "tb"):
-            specs.append((f"null {where}", changed(path, assign(None)), where))
-        is_record = isinstance(value, dict) and path[-1] not in NAMED_MAPS
-        if is_record:
-            specs.append((f"key {where}", changed((*path, "nonsense_key"), assign(1)), f"{where}.nonsense_key"))
-    return [spec for spec in specs if not is_allowed_null(spec[0])]
-
-
-# Maps with user-defined keys: any key is valid there.
-NAMED_MAPS = {
-    "volumes",
-    "configs",
-    "groups",
-    "processes",
-    "env",
-    "node_selector",
-    "labels",
-    "requests",
-    "binds",
-    "exposes",
-}
-# Fields that may be null: those whose default is null.
-NULLABLE = {"owner", "image", "restart", "command", "args", "cmds", "ready", "operator", "effect", "key", "text", "tcp"}
-
-
-def is_allowed_null(name: str) -> bool:
-    """Return True if the mutation sets a field to null that may be null."""
-    return name.startswith("null ") and name.rpartition(".")[2].removeprefix("null ") in NULLABLE
+                specs.append((f"type{index} {where}", changed(path, wrong), where))
+        if isinstance(value, str | dict | list) and path[-1] not in NULLABLE:
+            specs.append((f"null {where}", changed(path, None), where))
+        if isinstance(value, dict) and path[-1] not in NAMED_MAPS:
+            specs.append((f"key {where}", changed((*path, "nonsense_key"), 1), f"{where}.nonsense_key"))
+    return specs
 
 
 SPECS = bad_specs()

@@ -28,46 +28,33 @@ def faults(experiment: Experiment) -> str:
     return str(caught.value)
 
 
+V0 = {"dijob": {"operator": "v0"}}
+
+
 @pytest.mark.parametrize(
-    ("said", "what"),
+    ("processes", "said", "what"),
     [
-        ({"workload": {"gang": "kueue", "queue": "q"}}, "neither be queued"),
-        ({"dijob": {"preemptible": True}}, "never runs"),
-        ({"dijob": {"parallel_workers": 0}}, "fewer workers"),
-        ({"dijob": {"operator": "v0"}}, "needs a process called coordinator"),
-        ({"networks": ["macvlan"]}, "annotations of pods"),
-        ({"placement": {"exclusive": "zone"}}, "annotations or labels of pods"),
+        ({"learner": RUN}, {"workload": {"gang": "kueue", "queue": "q"}}, "neither be queued"),
+        ({"learner": RUN}, {"dijob": {"preemptible": True}}, "never runs"),
+        ({"learner": RUN}, {"dijob": {"parallel_workers": 0}}, "fewer workers"),
+        ({"learner": RUN}, V0, "needs a process called coordinator"),
+        ({"learner": RUN}, {"networks": ["macvlan"]}, "annotations of pods"),
+        ({"learner": RUN}, {"placement": {"exclusive": "zone"}}, "annotations or labels of pods"),
+        ({"board": SERVE}, {}, "nothing here does"),
+        ({"a": RUN, "b": RUN}, {"dijob": {"operator": "v1.0"}}, "one kind of pod"),
+        ({"coordinator": RUN, "boss": RUN}, V0, 'not "boss"'),
+        ({"coordinator": {**RUN, "replicas": 2}}, V0, "one coordinator, not 2"),
+        ({"a": RUN, "learner": RUN}, {"dijob": {"tasks": {"a": "learner"}}}, "one task of type learner"),
     ],
 )
-def test_what_no_dijob_can_do_is_refused(said: dict[str, object], what: str) -> None:
-    assert what in faults(made({"learner": RUN}, **said))
+def test_what_no_dijob_can_do_is_refused(
+    processes: Mapping[str, object], said: Mapping[str, object], what: str
+) -> None:
+    assert what in faults(made(processes, **said))
 
 
 def test_on_one_machine_nothing_of_it_counts() -> None:
     assert finish(made({"learner": RUN}, dijob={"preemptible": True}))
-
-
-def test_a_job_needs_something_that_ends() -> None:
-    assert "nothing here does" in faults(made({"board": SERVE}))
-
-
-def test_operator_v1_0_runs_one_kind_of_pod() -> None:
-    assert "one kind of pod" in faults(made({"a": RUN, "b": RUN}, dijob={"operator": "v1.0"}))
-
-
-def test_operator_v0_knows_four_roles() -> None:
-    assert 'not "boss"' in faults(made({"coordinator": RUN, "boss": RUN}, dijob={"operator": "v0"}))
-
-
-def test_operator_v0_starts_one_coordinator() -> None:
-    twice = {"coordinator": {**RUN, "replicas": 2}}
-    assert "one coordinator, not 2" in faults(made(twice, dijob={"operator": "v0"}))
-    assert made({**twice, "learner": RUN})
-
-
-def test_two_tasks_of_one_type_are_refused() -> None:
-    said = {"tasks": {"a": "learner"}}
-    assert "one task of type learner" in faults(made({"a": RUN, "learner": RUN}, dijob=said))
 
 
 def test_a_type_for_a_group_that_is_not_there_is_refused() -> None:

@@ -30,6 +30,12 @@ def helm(version: str) -> Path | None:
     return _present(f"helm-{version}")
 
 
+def newest_helm() -> Path:
+    path = helm(HELM_VERSIONS[-1])
+    assert path, "no helm: python -m tests.tools says what to install"
+    return path
+
+
 def kubectl() -> Path | None:
     return _present("kubectl")
 

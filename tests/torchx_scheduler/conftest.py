@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
-from symphony_charts.local import up
-from symphony_charts.local.runs import live_runs
 from tests.tools import torchx_nightly
 
 
@@ -23,12 +20,15 @@ class Torchx:
     folder: Path
     path: str = ""
     env: dict[str, str] = field(default_factory=dict)
+    timeout_s: float = 120
 
     def __call__(self, *words: str, status: int = 0) -> subprocess.CompletedProcess[str]:
         """Run ``torchx WORDS`` and check that it ends with `status`."""
         env = {**os.environ, "PYTHONPATH": self.path, "NO_COLOR": "1", **self.env}
         argv = [sys.executable, "-m", "torchx.cli.main", *words]
-        done = subprocess.run(argv, env=env, cwd=self.folder, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(
+            argv, env=env, cwd=self.folder, capture_output=True, text=True, timeout=self.timeout_s, check=False
+        )
         assert done.returncode == status, f"{' '.join(words)}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
@@ -61,12 +61,3 @@ def torchx(request: pytest.FixtureRequest) -> Torchx:
     found = request.getfixturevalue(request.param)
     assert isinstance(found, Torchx)
     return found
-
-
-@pytest.fixture
-def here(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
-    """Use this machine; end every run afterwards."""
-    need_tool("tmux")
-    yield
-    for run in live_runs():
-        up.down(run)

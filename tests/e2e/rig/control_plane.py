@@ -7,8 +7,6 @@ is stopped. The API server reaches kubelets by the InternalIP of their nodes, wh
 from __future__ import annotations
 
 import shutil
-import ssl
-import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +17,7 @@ import yaml
 from symphony_charts.errors import Conflict
 from tests.e2e.rig.api import Api, ApiError
 from tests.e2e.rig.pki import Authority, write_service_account_key
-from tests.e2e.rig.process import Daemon, free_ports, start, stop_all, wait_for
+from tests.e2e.rig.process import Daemon, answers, free_ports, start, stop_all, wait_for
 from tests.e2e.tools.build import find_tool
 
 SERVICE_RANGE = "10.96.0.0/16"
@@ -112,7 +110,7 @@ class ControlPlane:
             return start(self.folder, name, [str(find_tool(name)), *flags], dies_with_us=dies_with_us)
 
         etcd = run("etcd", _etcd_flags(self.folder, ports))
-        wait_for(etcd, lambda: _answers(f"http://127.0.0.1:{ports['etcd']}/health"), 30)
+        wait_for(etcd, lambda: answers(f"http://127.0.0.1:{ports['etcd']}/health"), 30)
         server = run("kube-apiserver", [*_apiserver_flags(self._pki, ports), *gates, *served])
         with self.api() as api:
             wait_for(server, lambda: _is_ready(api), 90)
@@ -123,7 +121,7 @@ class ControlPlane:
         )
         for daemon in (manager, scheduler):
             url = f"https://127.0.0.1:{ports[daemon.name]}/healthz"
-            wait_for(daemon, partial(_answers, url), 60)
+            wait_for(daemon, partial(answers, url), 60)
         account = "/api/v1/namespaces/default/serviceaccounts/default"
         with self.api() as api:
             wait_for(manager, lambda: api.find(account) is not None, 60)
@@ -189,14 +187,6 @@ def _manager_flags(pki: Path) -> list[str]:
         f"--cluster-signing-cert-file={pki / 'ca.crt'}",
         "--controllers=*",
     ]
-
-
-def _answers(url: str) -> bool:
-    """Return True if a health endpoint answers 200; its self-signed certificate is accepted."""
-    tls = ssl.create_default_context()
-    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-    with urllib.request.urlopen(url, timeout=5, context=tls) as answer:  # noqa: S310 - our own loopback URLs
-        return bool(answer.status == 200)
 
 
 def _is_ready(api: Api) -> bool:

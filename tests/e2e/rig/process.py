@@ -8,20 +8,23 @@ import random
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
+from symphony_charts.system.processes import read_stat
 
 _STOP_GRACE_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Daemon:
-    """A started process; `began` (clock ticks since boot) tells it from a later one that got the same pid."""
+    """A started process; `began` (its start by the kernel) tells it from a later one that got the same pid."""
 
     name: str
     pid: int
@@ -35,16 +38,13 @@ class Daemon:
 
     @property
     def is_alive(self) -> bool:
-        found = _stat(self.pid)
-        return found is not None and found[0] == self.began and found[1] != "Z"
+        found = read_stat(self.pid)
+        return found is not None and found.start == self.began and not found.is_dead
 
     @property
     def memory_mib(self) -> float:
-        try:
-            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
-        except (OSError, IndexError):
-            return 0.0
-        return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
+        found = read_stat(self.pid)
+        return (found.pages if found else 0) * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
 
     def last_words(self, lines: int = 8) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
@@ -79,8 +79,8 @@ def start(
             argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, env=env, cwd="/"
         )
     child.returncode = 0  # it outlives this object on purpose: without this, Popen warns when it is collected
-    found = _stat(child.pid)
-    record.write_text(json.dumps({"pid": child.pid, "began": found[0] if found else 0, "log": str(log)}))
+    found = read_stat(child.pid)
+    record.write_text(json.dumps({"pid": child.pid, "began": found.start if found else 0, "log": str(log)}))
     return Daemon.load(record)
 
 
@@ -111,12 +111,12 @@ def wait_for(daemon: Daemon, is_ready: Callable[[], bool], timeout_s: float) -> 
         time.sleep(0.05)
 
 
-def _stat(pid: int) -> tuple[int, str] | None:
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return int(fields[19]), fields[0]
+def answers(url: str) -> bool:
+    """Return True if a health endpoint answers 200; its self-signed certificate is accepted."""
+    tls = ssl.create_default_context()
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    with urllib.request.urlopen(url, timeout=5, context=tls) as answer:  # noqa: S310 - our own loopback URLs
+        return bool(answer.status == 200)
 
 
 def _reap(pid: int) -> None:

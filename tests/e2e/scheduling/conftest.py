@@ -7,18 +7,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TypeAlias
 
 import pytest
 
 from tests.e2e.operators import JOBSET_OPERATOR, KUEUE_OPERATOR, start_appwrapper, start_operator
-from tests.e2e.programs import Output, Programs
+from tests.e2e.programs import Programs, Symph
 from tests.e2e.rig.cluster import Cluster
-from tests.tools import HELM_VERSIONS, helm, kubectl, unpack_all
-
-Symph: TypeAlias = Callable[..., Output]
+from tests.tools import kubectl, newest_helm, unpack_all
 
 
 @pytest.fixture(scope="session")
@@ -36,16 +33,15 @@ def cluster() -> Iterator[Cluster]:
 def programs(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Programs:
     """Return helm and kubectl for the cluster where the operators run."""
     unpack_all()
-    kubectl_path, helm_path = kubectl(), helm(HELM_VERSIONS[-1])
+    kubectl_path = kubectl()
     assert kubectl_path
-    assert helm_path
     found = Programs(kubeconfig=cluster.kubeconfig, home=tmp_path_factory.mktemp("home"), kubectl_path=kubectl_path)
     start_appwrapper(cluster.folder, found)
     for operator in (JOBSET_OPERATOR, KUEUE_OPERATOR):
-        start_operator(operator, cluster.folder, found, helm_path)
+        start_operator(operator, cluster.folder, found, newest_helm())
     return found
 
 
 @pytest.fixture
 def symph(programs: Programs, namespace: str) -> Symph:
-    return lambda *words: programs.symph(*words, "-n", namespace, env={"HELM_BIN": str(helm(HELM_VERSIONS[-1]))})
+    return lambda *words: programs.symph(*words, "-n", namespace, env={"HELM_BIN": str(newest_helm())})

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import ssl
-import urllib.request
 from pathlib import Path
 
 from tests.e2e.programs import Programs
-from tests.e2e.rig.process import Daemon, free_ports, start, wait_for
+from tests.e2e.rig.process import Daemon, answers, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
-from tests.e2e.tools.modules import SCHEDULER_PLUGINS, module_folder
+from tests.e2e.tools.modules import SCHEDULER_PLUGINS
 
 NAME = "coscheduler"
 """Its `schedulerName` in pods."""
@@ -21,9 +19,7 @@ _PATIENCE_S = 5
 
 def start_coscheduler(folder: Path, programs: Programs) -> Daemon:
     """Start the scheduler, wait for its pod groups, and return it; its state is below `folder`."""
-    definition = module_folder(SCHEDULER_PLUGINS) / "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml"
-    programs.kubectl("apply", "--server-side", "-f", str(definition))
-    programs.establish("podgroups.scheduling.x-k8s.io")
+    programs.define(SCHEDULER_PLUGINS, "config/crd/bases/scheduling.x-k8s.io_podgroups.yaml")
     (port,) = free_ports(1)
     config = folder / f"{NAME}.yaml"
     config.write_text(json.dumps(_configuration(programs.kubeconfig)))
@@ -31,7 +27,7 @@ def start_coscheduler(folder: Path, programs: Programs) -> Daemon:
     listens = ["--bind-address=127.0.0.1", f"--secure-port={port}", f"--cert-dir={folder / 'pki' / NAME}"]
     argv = [str(find_tool(NAME)), f"--config={config}", *kubeconfigs, *listens]
     daemon = start(folder, NAME, argv, dies_with_us=True, env=programs.environment())
-    wait_for(daemon, lambda: _is_healthy(port), 60)
+    wait_for(daemon, lambda: answers(f"https://127.0.0.1:{port}/healthz"), 60)
     return daemon
 
 
@@ -47,10 +43,3 @@ def _configuration(kubeconfig: Path) -> dict[str, object]:
         "clientConnection": {"kubeconfig": str(kubeconfig)},
         "profiles": [{"schedulerName": NAME, "plugins": plugins, "pluginConfig": arguments}],
     }
-
-
-def _is_healthy(port: int) -> bool:
-    tls = ssl.create_default_context()
-    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
-    with urllib.request.urlopen(f"https://127.0.0.1:{port}/healthz", timeout=5, context=tls) as answer:
-        return bool(answer.status == 200)

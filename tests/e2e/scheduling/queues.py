@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from tests.e2e.programs import Programs
@@ -31,5 +30,4 @@ def make_queue(
 
 
 def make_objects(programs: Programs, *objects: Mapping[str, object]) -> None:
-    items = [{"apiVersion": _API, **item} for item in objects]
-    programs.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": items}))
+    programs.apply(*({"apiVersion": _API, **item} for item in objects))

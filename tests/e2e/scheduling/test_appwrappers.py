@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.release import Release
-from tests.e2e.scheduling.conftest import Symph
+from tests.e2e.programs import Symph
+from tests.e2e.release import Release, Releases
 from tests.waiting import eventually
-
-Releases = Callable[..., Release]
 
 WRAPPED = "workload.kind=appwrapper"
 _PREFIX = "workload.codeflare.dev.appwrapper/"

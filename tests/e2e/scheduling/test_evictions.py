@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.charts import package_data
-from tests.e2e.release import Release, describe
+from tests.e2e.release import Release, Releases, describe
 from tests.e2e.rig.api import Api, Object
 from tests.waiting import eventually
-
-Releases = Callable[..., Release]
 
 # Runs until its pod is evicted or lost; the next pod finds the ConfigMap that records it.
 WORK = "echo begun as try $SYMPH_ATTEMPT; [ $AGAIN ] || sleep 300; echo the result"

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.programs import Programs
-from tests.e2e.release import Release
+from tests.e2e.programs import Programs, Symph
+from tests.e2e.release import Release, Releases
 from tests.e2e.rig.cluster import Cluster
-from tests.e2e.scheduling.conftest import Symph
 from tests.e2e.scheduling.coscheduler import NAME, start_coscheduler
 from tests.waiting import eventually
-
-Releases = Callable[..., Release]
 
 AS_GANG = ("workload.gang=native", "workload.gang_version=v1alpha2")
 
@@ -112,7 +109,7 @@ def test_a_gang_that_lacks_a_pod_says_so(symph: Symph, programs: Programs, names
     container = {"name": "a", "image": "busybox", "command": ["true"]}
     spec = {"schedulingGroup": {"podGroupName": "none"}, "containers": [container], "restartPolicy": "Never"}
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lone", "labels": labels}, "spec": spec}
-    programs.kubectl("-n", namespace, "apply", "-f", "-", stdin=json.dumps(pod))
+    programs.apply(pod, namespace=namespace)
     said = symph("p", "lone", "--on", "kube")
     assert "pending: its gang is not complete" in said.out, said.err
     (there,) = json.loads(symph("status", "lone", "-o", "json").out)["items"]

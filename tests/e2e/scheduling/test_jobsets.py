@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 from tests.e2e.charts import ExampleCharts, package_data
-from tests.e2e.release import Release
-from tests.e2e.scheduling.conftest import Symph
+from tests.e2e.programs import Symph
+from tests.e2e.release import Release, Releases
 from tests.waiting import eventually
-
-Releases = Callable[..., Release]
 
 AS_SET = "workload.kind=jobset"
 ENDLESS = {"cmds": ["sleep 600"], "grace_period": 1}

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.charts import package_data
-from tests.e2e.programs import Programs
-from tests.e2e.release import Release
-from tests.e2e.scheduling.conftest import Symph
+from tests.e2e.programs import Programs, Symph
+from tests.e2e.release import Releases
 from tests.e2e.scheduling.queues import make_objects, make_queue
 from tests.waiting import eventually
-
-Releases = Callable[..., Release]
 
 NEAR = {"topology": "required:kubernetes.io/hostname"}
 GANGS = {

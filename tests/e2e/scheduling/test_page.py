@@ -15,7 +15,7 @@ from tests.e2e.scheduling.queues import make_queue
 from tests.pages.blocks import ROOT, blocks_of
 from tests.pages.commands import Shown, steps_of
 from tests.pages.reader import differences
-from tests.tools import HELM_VERSIONS, helm
+from tests.tools import newest_helm
 from tests.waiting import eventually
 
 Line = Callable[[str], Output]
@@ -34,7 +34,7 @@ def line(programs: Programs, namespace: str, tmp_path: Path) -> Line:
     process = {"cmds": ["echo done"], "requests": {"cpu": 1, "memory": "64Mi"}}
     spec = {"name": "rl", "image": "busybox:1.37.0", "processes": {"agent": process}}
     (tmp_path / "experiment.yaml").write_text(json.dumps(spec))
-    (tmp_path / "helm").symlink_to(str(helm(HELM_VERSIONS[-1])))
+    (tmp_path / "helm").symlink_to(str(newest_helm()))
     path = f"{tmp_path}:{Path(sys.executable).parent}:{os.environ['PATH']}"
 
     def run(text: str) -> Output:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _CONFIG_RETRY_S = 0.5
 _FIRST_BACKOFF_S = 1.0
-_BACKOFF_RESET_S = 600.0
 
 
 class Container:
@@ -45,13 +44,10 @@ class Container:
         """Run the container, restarting it by its policy; return the last exit code."""
         backoff = _FIRST_BACKOFF_S
         while True:
-            began = time.monotonic()
             ended = await self._run_once()
             again = self.restarts == "Always" or (self.restarts == "OnFailure" and ended.code != 0)
             if not again:
                 return ended.code
-            if time.monotonic() - began > _BACKOFF_RESET_S:
-                backoff = _FIRST_BACKOFF_S
             await asyncio.sleep(0)
             self.state.restarts += 1
             if self.state.restarts > 1:

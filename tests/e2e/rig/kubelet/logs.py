@@ -23,7 +23,6 @@ class LogRequest:
     timestamps: bool = False
     tail: int | None = None
     since: str = ""
-    limit_bytes: int | None = None
 
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> LogRequest:
@@ -37,7 +36,6 @@ class LogRequest:
             timestamps=query.get("timestamps") == "true",
             tail=int(query["tailLines"]) if "tailLines" in query else None,
             since=since,
-            limit_bytes=int(query["limitBytes"]) if "limitBytes" in query else None,
         )
 
 
@@ -49,7 +47,7 @@ def select_lines(text: bytes, request: LogRequest) -> bytes:
         lines = [line for line in lines if _comparable(line.split(b" ", 1)[0]) >= since]
     if request.tail is not None:
         lines = lines[-request.tail :] if request.tail else []
-    return b"".join(_plain(line, timestamps=request.timestamps) for line in lines)[: request.limit_bytes]
+    return b"".join(_plain(line, timestamps=request.timestamps) for line in lines)
 
 
 async def read_log(path: Path, request: LogRequest, is_over: Callable[[], bool]) -> AsyncIterator[bytes]:
