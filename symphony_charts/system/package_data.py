@@ -98,8 +98,7 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
     Writes nothing to the user's home. Raises ToolFailed if the template does not work.
     """
     # This import takes 250 ms, which our own templates need not pay.
-    from cookiecutter.exceptions import CookiecutterException
-    from cookiecutter.main import cookiecutter
+    from cookiecutter import exceptions, main
     from jinja2 import TemplateError
 
     # An installer compiles templates, too, and cookiecutter would copy the bytecode as content.
@@ -108,7 +107,7 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
     config = scratch / "config.yaml"
     config.write_text(json.dumps({"replay_dir": str(scratch / "replay"), "cookiecutters_dir": str(scratch / "c")}))
     try:
-        baked = cookiecutter(
+        baked = main.cookiecutter(
             str(clean),
             no_input=True,
             extra_context={"name": name, **answers},
@@ -116,6 +115,6 @@ def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> 
             config_file=str(config),
             accept_hooks=False,
         )
-    except (CookiecutterException, TemplateError, OSError, ValueError) as error:
+    except (exceptions.CookiecutterException, TemplateError, OSError, ValueError) as error:
         raise ToolFailed(f"the template {source} does not work: {error}") from error
     return Path(baked)
