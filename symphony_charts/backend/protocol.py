@@ -83,6 +83,10 @@ class Watcher(Protocol):
         """
 
 
+# An instance, a process of a local plan, or a name.
+_Named = TypeVar("_Named", bound=Any)
+
+
 def match_names(names: Iterable[str], name: str, prefix: Callable[[str], str] = str) -> tuple[list[str], bool]:
     """Return the names that `name` may mean, in Symphony's order, and True if it is exact; `prefix` adds the user."""
     ordered = sorted(names)
@@ -90,12 +94,7 @@ def match_names(names: Iterable[str], name: str, prefix: Callable[[str], str] = 
     for exact in (full, name):
         if exact in ordered:
             return [exact], True
-    loose = [
-        *(known for known in ordered if known.startswith(full)),
-        *(known for known in ordered if known.startswith(name)),
-        *(known for known in ordered if known.endswith(name)),
-        *(known for known in ordered if name in known),
-    ]
+    loose = [*(known for known in ordered if known.startswith(full)), *_like(ordered, str, name)]
     return list(dict.fromkeys(loose)), False
 
 
@@ -106,13 +105,13 @@ def match_processes(pairs: Iterable[tuple[str | None, str]], name: str) -> tuple
     exact = [pair for pair in ordered if pair[1] == process]
     if exact:
         return exact, True
-    loose = [pair for pair in ordered if pair[1].startswith(process)]
-    loose += [pair for pair in ordered if pair[1].endswith(process)]
-    return list(dict.fromkeys([*loose, *(pair for pair in ordered if process in pair[1])])), False
+    return list(dict.fromkeys(_like(ordered, lambda pair: pair[1], process))), False
 
 
-# An instance, or a process of a local plan.
-_Named = TypeVar("_Named", bound=Any)
+def _like(ordered: Sequence[_Named], name_of: Callable[[_Named], str], word: str) -> Iterator[_Named]:
+    """Yield those whose names begin with `word`, then those that end with it, then those that contain it."""
+    for is_like in (str.startswith, str.endswith, str.__contains__):
+        yield from (one for one in ordered if is_like(name_of(one), word))
 
 
 def find_instances(every: Iterable[_Named], name: str) -> list[_Named]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -232,22 +232,18 @@ def _gc(args: argparse.Namespace) -> int:
     keep = args.keep if args.keep is not None else 10 if args.older_than is None else 0
     if keep < 0:
         raise UsageError(f"--keep takes a number of at least 0, got {keep}")
-    items, refusals = [], []
-    runs: list[local_runs.Run] = []
+    refusals: list[str] = []
     every = history.all_runs(args.experiment_name)
-    for run in history.removable(every, keep=keep, older_than_s=args.older_than or 0.0):
-        try:
-            remover.check(run.home, run.experiment, run.run_id)
-        except SymphError as error:
-            refusals.append(str(error))
-        else:
-            runs.append(run)
-            items.append(history.past_run(run))
+    old = history.removable(every, keep=keep, older_than_s=args.older_than or 0.0)
+    runs = [
+        run for run in old if _succeeds(lambda run: remover.check(run.home, run.experiment, run.run_id), run, refusals)
+    ]
+    items = [history.past_run(run) for run in runs]
     if not args.dry_run and items:
         if not args.yes:
             output.note(output.format_table(items, _COLUMNS, room=output.room_of(args.output)))
         output.confirm(args, f"Remove {_what(items)}?")
-        items = [item for run, item in zip(runs, items, strict=True) if _is_removed(run, refusals)]
+        items = [item for run, item in zip(runs, items, strict=True) if _succeeds(history.remove, run, refusals)]
     output.print_items(args, "Run", items, _COLUMNS, empty="no run to remove", name="run")
     if args.output == "table" and items:
         output.note(f"{_what(items)} {'would be removed' if args.dry_run else 'removed'}")
@@ -261,10 +257,10 @@ def _what(items: list[dict[str, Any]]) -> str:
     return f"{len(items)} runs with their logs, {printable.size(total)}"
 
 
-def _is_removed(run: local_runs.Run, refusals: list[str]) -> bool:
-    """Remove a run; return True if nothing is left, else add the reasons to `refusals`."""
+def _succeeds(action: Callable[[local_runs.Run], list[str] | None], run: local_runs.Run, refusals: list[str]) -> bool:
+    """Return True if `action` leaves nothing of a run, else add the reasons to `refusals`."""
     try:
-        left = history.remove(run)
+        left = action(run) or []
     except SymphError as error:
         left = [str(error)]
     refusals += left

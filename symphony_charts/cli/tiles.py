@@ -111,27 +111,37 @@ def window_name(status: ExperimentStatus) -> str:
 # are values of pane options: tmux shows such a value as it is, but would run commands found in a format.
 
 _FORMAT = "#{?pane_active,#[reverse],}#[fg=#{@symph_color}]#{@symph_title}#[default]"
-_HINTS = " arrows, mouse: choose  z: alone  /: search  a: its terminal  q: leave "
-_LEAVE = ("q", "d", "C-c")
-# Keys of the private server; no other key does anything there.
-_KEYS: dict[str, tuple[str, ...]] = {
-    "Left": ("select-pane", "-L"),
-    "Right": ("select-pane", "-R"),
-    "Up": ("select-pane", "-U"),
-    "Down": ("select-pane", "-D"),
-    "Tab": ("select-pane", "-t", ":.+"),
-    "z": ("resize-pane", "-Z"),
-    "Space": ("next-layout",),
-    "PPage": ("copy-mode", "-eu"),
-    "/": ("copy-mode", ";", "command-prompt", "-p", "search:", "send-keys -X search-backward '%%%'"),
-    "MouseDown1Pane": ("select-pane", "-t", "="),
-    "DoubleClick1Pane": ("resize-pane", "-Z", "-t", "="),
-    "MouseDrag1Pane": ("copy-mode", "-M"),
-    "MouseDrag1Border": ("resize-pane", "-M"),
-    "WheelUpPane": ("copy-mode", "-e", "-t", "="),
-    "a": ("set-option", "-sF", "@symph_wish", "#{@symph_path}", ";", "detach-client"),
-    **dict.fromkeys(_LEAVE, ("detach-client",)),
-}
+# Keys and settings of the private server; no other key does anything there.
+_SETTINGS = r"""
+unbind-key -a -T root
+unbind-key -a -T prefix
+bind-key -n Left select-pane -L
+bind-key -n Right select-pane -R
+bind-key -n Up select-pane -U
+bind-key -n Down select-pane -D
+bind-key -n Tab select-pane -t :.+
+bind-key -n z resize-pane -Z
+bind-key -n Space next-layout
+bind-key -n PPage copy-mode -eu
+bind-key -n / copy-mode \; command-prompt -p search: "send-keys -X search-backward '%%%'"
+bind-key -n MouseDown1Pane select-pane -t =
+bind-key -n DoubleClick1Pane resize-pane -Z -t =
+bind-key -n MouseDrag1Pane copy-mode -M
+bind-key -n MouseDrag1Border resize-pane -M
+bind-key -n WheelUpPane copy-mode -e -t =
+bind-key -n a set-option -sF @symph_wish "#{@symph_path}" \; detach-client
+bind-key -n q detach-client
+bind-key -n d detach-client
+bind-key -n C-c detach-client
+bind-key -T prefix d detach-client
+set-option -g mouse on
+set-option -g status-position bottom
+set-option -g status 2
+set-option -g status-format[0] "#{@symph_status}"
+set-option -g status-format[1] " arrows, mouse: choose  z: alone  /: search  a: its terminal  q: leave "
+set-option -g status-style reverse
+set-option -g escape-time 10
+"""
 
 
 class Tiles:
@@ -163,8 +173,9 @@ class Tiles:
             if self._panes:
                 pane = self.do("split-window", "-d", "-t", pane, "-P", "-F", "#{pane_id}", _command(pipe))
             # Even out after each split: repeated halving soon leaves no room for another pane.
-            self.do("select-layout", "-t", self._window, "tiled")
-            self.do("set-option", "-p", "-t", pane, "@symph_path", path)
+            self.do(
+                "select-layout", "-t", self._window, "tiled", ";", "set-option", "-p", "-t", pane, "@symph_path", path
+            )
             self._panes[path] = pane
 
     def show(self, status: ExperimentStatus, now: float) -> None:
@@ -202,22 +213,9 @@ def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width:
     """Return tiles in the only window of a new server, for a terminal of that size; the server ends with them."""
     size = ("-x", str(width), "-y", str(height))
     tiles = _open(["-S", str(socket)], pipes, left_out, "new-session", "-d", "-s", "tiles", *size)
-    for table in ("root", "prefix"):
-        tiles.do("unbind-key", "-a", "-T", table)
-    for key, command in _KEYS.items():
-        tiles.do("bind-key", "-n", key, *(r"\;" if word == ";" else word for word in command))
-    tiles.do("bind-key", "-T", "prefix", "d", "detach-client")
-    settings = {
-        "mouse": "on",
-        "status-position": "bottom",
-        "status": "2",
-        "status-format[0]": "#{@symph_status}",
-        "status-format[1]": _HINTS,
-        "status-style": "reverse",
-        "escape-time": "10",
-    }
-    for name, value in settings.items():
-        tiles.do("set-option", "-g", name, value)
+    settings = socket.with_name(f"{socket.name}.conf")
+    settings.write_text(_SETTINGS)
+    tiles.do("source-file", str(settings))
     return tiles
 
 

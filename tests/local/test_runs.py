@@ -137,33 +137,22 @@ def test_nothing_is_left_of_a_run_that_has_ended(tmp_path: Path, private_places:
     assert left == [".symph.json", "identity.json", *kept]
 
 
-@pytest.mark.parametrize("mounts", [[], [{"volume": "v", "at": "/symph-no-such-folder"}]], ids=["plain", "own root"])
-def test_stopping_ends_whole_trees_of_stubborn_processes(tmp_path: Path, mounts: list[object]) -> None:
+@pytest.mark.parametrize("case", ["plain", "own root", "no supervisor", "no tmux"])
+def test_stopping_ends_whole_trees_of_stubborn_processes(tmp_path: Path, case: str) -> None:
+    mounts = [{"volume": "v", "at": "/symph-no-such-folder"}] if case == "own root" else []
     process = {**python(STUBBORN), "grace_period": 1, "mounts": mounts}
     run = start(tmp_path, volumes={"v": {"type": "empty_dir"}}, processes={"a": process})
     until(lambda: "ready" in log_of(run, "a"))
     assert len(survivors_of(run)) >= 6
+    if case == "no supervisor":
+        os.kill(supervisor_pid(run), signal.SIGKILL)
+        until(lambda: not run.is_supervised)
+        assert is_alive(pid_of(run, 0))
+    elif case == "no tmux":
+        os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
     local_run.down(run)
     assert survivors_of(run) == []
     assert run.state().survivors == []
-
-
-def test_a_killed_supervisor_is_replaced_and_stops_the_same_tree(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python(STUBBORN), "grace_period": 1}})
-    until(lambda: "ready" in log_of(run, "a"))
-    os.kill(supervisor_pid(run), signal.SIGKILL)
-    until(lambda: not run.is_supervised)
-    assert is_alive(pid_of(run, 0))
-    local_run.down(run)
-    assert survivors_of(run) == []
-
-
-def test_nothing_survives_the_death_of_tmux(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python(STUBBORN), "grace_period": 1}})
-    until(lambda: "ready" in log_of(run, "a"))
-    os.kill(tmux_client.server_pid(run.socket), signal.SIGKILL)
-    local_run.down(run)
-    assert survivors_of(run) == []
 
 
 def test_term_reaches_the_main_process_and_its_handler_is_waited_for(tmp_path: Path) -> None:
