@@ -13,11 +13,12 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
-    NODE_DEFAULTS,
     POOL,
     ClusterSettings,
-    addon_uncertainties,
+    autoscaled,
+    cluster_settings,
     in_camel_case,
+    node_counts,
     read_node_config,
     uncertainty,
     unknown_keys,
@@ -27,23 +28,9 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 
 def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     """Return the pools of one `gcloud container clusters describe`."""
-    dataplane_v2 = cluster.block("networkConfig").text("datapathProvider") == "ADVANCED_DATAPATH"
-    addons = cluster.block("addonsConfig")
-    defaults = cluster.block("nodePoolDefaults").block("nodeConfigDefaults")
-    settings = ClusterSettings(
-        zones=tuple(cluster.texts("locations")),
-        calico=cluster.block("networkPolicy").flag("enabled") and not dataplane_v2,
-        confidential=cluster.block("confidentialNodes").flag("enabled"),
-        gcs_fuse=addons.block("gcsFuseCsiDriverConfig").flag("enabled"),
-        uncertainties=(*unknown_keys(defaults, NODE_DEFAULTS), *addon_uncertainties(addons, in_camel_case)),
-    )
+    settings = cluster_settings(cluster, tuple(cluster.texts("locations")), in_camel_case)
     read = [read_node_pool(pool, catalog, settings) for pool in cluster.blocks("nodePools")]
-    autoscaled = []
-    if cluster.block("autopilot").flag("enabled"):
-        autoscaled.append("an Autopilot cluster, which makes its nodes itself")
-    elif cluster.block("autoscaling").flag("enableNodeAutoprovisioning"):
-        autoscaled.append("node auto-provisioning, which may add pools")
-    return Pools(pools=tuple(pool for pool in read if pool is not None), autoscaled=tuple(autoscaled))
+    return Pools(pools=tuple(pool for pool in read if pool is not None), autoscaled=tuple(autoscaled(cluster)))
 
 
 def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | None = None) -> Pool | None:
@@ -52,7 +39,8 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
     config = pool.block("config")
     name = pool.text("name", required=True)
     zones = tuple(pool.texts("locations")) or cluster.zones
-    low, high = _counts(pool, max(1, len(zones)))
+    is_scaled = pool.block("autoscaling").flag("enabled")
+    low, high = node_counts(pool, max(1, len(zones)), in_camel_case, is_scaled=is_scaled)
     settings = read_node_config(pool, name, cluster, in_camel_case, ("taints",))
     uncertainties = list(unknown_keys(pool, POOL))
     status = pool.text("status")
@@ -72,17 +60,6 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
         uncertainties=tuple(uncertainties),
     )
     return make_pool(settings, catalog, Fields({}, config.at("machineType"), pool.faults)) if name else None
-
-
-def _counts(pool: Fields, zones: int) -> tuple[int, int]:
-    scaling = pool.block("autoscaling")
-    if not scaling.flag("enabled"):
-        count = (pool.number("initialNodeCount") or 0) * zones
-        return count, count
-    total_high = scaling.number("totalMaxNodeCount")
-    if total_high:
-        return scaling.number("totalMinNodeCount") or 0, total_high
-    return (scaling.number("minNodeCount") or 0) * zones, (scaling.number("maxNodeCount") or 0) * zones
 
 
 def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:

@@ -110,7 +110,7 @@ NODE_CONFIG = keys(
     node_group=keys(),
     logging_config=keys(variant_config=keys("variant")),
 )
-NODE_DEFAULTS = keys(
+_NODE_DEFAULTS = keys(
     "logging_variant containerd_config insecure_kubelet_readonly_port_enabled node_kubelet_config",
     gcfs_config=_ENABLED,
     logging_config=keys(variant_config=keys("variant")),
@@ -152,7 +152,7 @@ _ADDONS = frozenset(
 )
 
 
-def addon_uncertainties(addons: Fields, key: Callable[[str], str]) -> Iterator[Uncertainty]:
+def _addon_uncertainties(addons: Fields, key: Callable[[str], str]) -> Iterator[Uncertainty]:
     """Yield an uncertainty for each enabled add-on that runs on every node and requests an unknown amount."""
     for name, driver in _DRIVERS.items():
         if addons.block(key(name)).flag("enabled"):
@@ -176,6 +176,46 @@ class ClusterSettings:
     gcs_fuse: bool = False
     uncertainties: tuple[Uncertainty, ...] = ()
     reservations: Mapping[str, int] = field(default_factory=dict)
+
+
+def cluster_settings(cluster: Fields, zones: tuple[str, ...], key: Callable[[str], str]) -> ClusterSettings:
+    """Return the settings of a cluster; `key` translates Terraform's names into the names used in the file."""
+    addons = cluster.block(key("addons_config"))
+    defaults = cluster.block(key("node_pool_defaults")).block(key("node_config_defaults"))
+    dataplane = cluster.text("datapath_provider") or cluster.block("networkConfig").text("datapathProvider")
+    return ClusterSettings(
+        zones=zones,
+        calico=cluster.block(key("network_policy")).flag("enabled") and dataplane != "ADVANCED_DATAPATH",
+        confidential=cluster.block(key("confidential_nodes")).flag("enabled"),
+        gcs_fuse=addons.block(key(_GCS_FUSE)).flag("enabled"),
+        uncertainties=(
+            *unknown_keys(defaults, _NODE_DEFAULTS),
+            *_addon_uncertainties(addons, key),
+            *_logging_uncertainty(defaults),
+        ),
+    )
+
+
+def autoscaled(cluster: Fields) -> Iterator[str]:
+    """Yield why the cluster may have more pools than the file shows, in Terraform's or gcloud's spelling."""
+    if cluster.flag("enable_autopilot") or cluster.block("autopilot").flag("enabled"):
+        yield "an Autopilot cluster, which makes its nodes itself"
+    elif cluster.block("cluster_autoscaling").flag("enabled") or cluster.block("autoscaling").flag(
+        "enableNodeAutoprovisioning"
+    ):
+        yield "node auto-provisioning, which may add pools"
+
+
+def node_counts(pool: Fields, zones: int, key: Callable[[str], str], *, is_scaled: bool) -> tuple[int, int]:
+    """Return the least and the most nodes of a pool; sizes are per zone unless they are totals."""
+    scaling = pool.block("autoscaling")
+    if not is_scaled:
+        count = (pool.number(key("node_count"), key("initial_node_count")) or 0) * zones
+        return count, count
+    if total := scaling.number(key("total_max_node_count")):
+        return scaling.number(key("total_min_node_count")) or 0, total
+    low, high = scaling.number(key("min_node_count")), scaling.number(key("max_node_count"))
+    return (low or 0) * zones, (high or 0) * zones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -291,11 +331,11 @@ def read_node_config(
         sandbox=config.block(key("sandbox_config")).text(key("sandbox_type"), "type").lower(),
         reserved_cpu=reserved.number(key("effective_cpu_reserved_millicore"), key("cpu_reserved_millicore")),
         reserved_memory_mib=reserved.number(key("effective_memory_reserved_mib"), key("memory_reserved_mib")),
-        uncertainties=(*sole, *logging_uncertainty(config), *cluster.uncertainties),
+        uncertainties=(*sole, *_logging_uncertainty(config), *cluster.uncertainties),
     )
 
 
-def logging_uncertainty(config: Fields) -> Iterator[Uncertainty]:
+def _logging_uncertainty(config: Fields) -> Iterator[Uncertainty]:
     """Yield an uncertainty if nodes with this configuration run the larger logging agent."""
     variant = config.text("logging_variant") or config.block("loggingConfig").block("variantConfig").text("variant")
     if variant == "MAX_THROUGHPUT":

@@ -15,11 +15,11 @@ from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
     NODE_CONFIG,
-    NODE_DEFAULTS,
     POOL,
     ClusterSettings,
-    addon_uncertainties,
-    logging_uncertainty,
+    autoscaled,
+    cluster_settings,
+    node_counts,
     read_node_config,
     uncertainty,
     unknown_keys,
@@ -37,32 +37,14 @@ def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int]) -> C
     zones = _zones(cluster)
     if _is_zone(location) and location not in zones:
         zones = (location, *zones)
-    addons = cluster.block("addons_config")
-    dataplane_v2 = cluster.text("datapath_provider") == "ADVANCED_DATAPATH"
     defaults = cluster.block("node_pool_defaults").block("node_config_defaults")
-    return ClusterSettings(
-        zones=zones,
+    return replace(
+        cluster_settings(cluster, zones, str),
         location=location,
-        calico=cluster.block("network_policy").flag("enabled") and not dataplane_v2,
         max_pods=cluster.number("default_max_pods_per_node", minimum=1),
-        confidential=cluster.block("confidential_nodes").flag("enabled"),
         streaming=defaults.block("gcfs_config").flag("enabled"),
-        gcs_fuse=addons.block("gcs_fuse_csi_driver_config").flag("enabled"),
-        uncertainties=(
-            *unknown_keys(defaults, NODE_DEFAULTS),
-            *addon_uncertainties(addons, str),
-            *logging_uncertainty(defaults),
-        ),
         reservations=reservations,
     )
-
-
-def autoscaled(cluster: Fields) -> Iterator[str]:
-    """Yield why the cluster may have more pools than the file shows."""
-    if cluster.flag("enable_autopilot"):
-        yield "an Autopilot cluster, which makes its nodes itself"
-    if cluster.block("cluster_autoscaling").flag("enabled"):
-        yield "node auto-provisioning, which may add pools"
 
 
 def pools_of_cluster(cluster: Fields, catalog: Catalog, settings: ClusterSettings) -> Iterator[Pool | None]:
@@ -78,7 +60,8 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
     config = pool.block("node_config")
     uncertainties = list(unknown_keys(config, NODE_CONFIG) if name else unknown_keys(pool, POOL))
     zones, zone_uncertainties = _where(pool, cluster)
-    low, high = _counts(pool, max(1, len(zones)))
+    is_scaled = bool(pool.block("autoscaling").data)
+    low, high = node_counts(pool, max(1, len(zones)), str, is_scaled=is_scaled)
     shown = name or pool.text("name", "name_prefix", required=True)
     labels, label_uncertainties = _labels(config)
     settings = read_node_config(pool, shown, cluster, str, ("taint", "effective_taints"))
@@ -142,17 +125,6 @@ def _where(pool: Fields, cluster: ClusterSettings) -> tuple[tuple[str, ...], tup
     known = (location,) if location else ()
     text = f"the zones of {where} are not said: one is counted, there may be more"
     return known, (uncertainty(pool, text, "PROVEN", may_grow=True),)
-
-
-def _counts(pool: Fields, zones: int) -> tuple[int, int]:
-    scaling = pool.block("autoscaling")
-    if scaling.data:
-        total = scaling.number("total_max_node_count")
-        if total:
-            return scaling.number("total_min_node_count") or 0, total
-        return (scaling.number("min_node_count") or 0) * zones, (scaling.number("max_node_count") or 0) * zones
-    count = (pool.number("node_count", "initial_node_count") or 0) * zones
-    return count, count
 
 
 def read_show(file: Fields, catalog: Catalog) -> Pools:
