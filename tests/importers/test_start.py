@@ -27,13 +27,6 @@ def test_who_starts_everything_at_once_does_so_here(importer: Callable[[Source],
     assert importer(read((_SAMPLES / name).read_bytes(), name)).experiment.local.start == "together"
 
 
-@pytest.mark.parametrize(("builder", "start"), [(ExperimentSpec, "together"), (OurSpec, "in-order")])
-def test_a_program_for_symphony_starts_its_processes_at_once(builder: type[OurSpec], start: str) -> None:
-    spec = builder("e")
-    spec.new_process("p", command="true")
-    assert spec.finish().local.start == start
-
-
 @pytest.mark.parametrize(
     ("process", "on_exit"),
     [({"cmds": ["x"]}, "keep"), ({"container_image": "i:1"}, "keep"), ({"cmd": "x"}, "stop-all")],
@@ -44,9 +37,16 @@ def test_what_a_failure_ended_in_symphony_it_ends_here(process: dict[str, object
 
 
 @pytest.mark.parametrize(
-    ("builder", "on_exit"), [(ExperimentSpec, "keep"), (SubprocExperimentSpec, "stop-all"), (OurSpec, "stop-all")]
+    ("builder", "start", "on_exit"),
+    [
+        (ExperimentSpec, "together", "keep"),
+        (SubprocExperimentSpec, "together", "stop-all"),
+        (OurSpec, "in-order", "stop-all"),
+    ],
 )
-def test_a_program_for_symphony_goes_on_after_a_failure_as_there(builder: type[OurSpec], on_exit: str) -> None:
+def test_a_program_for_symphony_starts_at_once_and_goes_on_after_a_failure_as_there(
+    builder: type[OurSpec], start: str, on_exit: str
+) -> None:
     spec = builder("e")
-    spec.new_process("p", cmd="true") if builder is SubprocExperimentSpec else spec.new_process("p", command="true")
-    assert spec.finish().local.on_exit == on_exit
+    spec.new_process("p", **{"cmd" if builder is SubprocExperimentSpec else "command": "true"})  # type: ignore[arg-type]  # one of two words
+    assert (spec.finish().local.start, spec.finish().local.on_exit) == (start, on_exit)

@@ -49,14 +49,13 @@ def test_resources_take_symphonys_and_the_documents_words() -> None:
     assert made.gpus == 1
 
 
-def test_text_as_command_stays_one_argument() -> None:
-    made = ExperimentSpec("x")
-    made.new_process("a", container_image="u:1", command="python", args="a.py --n 1")
-    assert (made.finish().processes["a"].command, made.finish().processes["a"].args) == (["python"], ["a.py --n 1"])
-
-
-def test_environment_values_become_text() -> None:
-    made = built(lambda a: a.set_env("A", 1), lambda a: a.set_envs({"B": True, "C": EnvSource(config="s", key="k")}))
+def test_text_as_command_stays_one_argument_and_values_of_variables_become_text() -> None:
+    experiment = ExperimentSpec("x")
+    process = experiment.new_process("a", container_image="u:1", command="python", args="a.py --n 1")
+    process.set_env("A", 1)
+    process.set_envs({"B": True, "C": EnvSource(config="s", key="k")})
+    made = experiment.finish().processes["a"]
+    assert (made.command, made.args) == (["python"], ["a.py --n 1"])
     assert made.env == {"A": "1", "B": "true", "C": EnvSource(config="s", key="k")}
 
 
@@ -111,17 +110,14 @@ def test_a_declared_volume_is_mounted_by_name_and_has_one_content() -> None:
         experiment.add_volume("data", NfsVolume(server="s", path="/y"))
 
 
-def test_shell_lines_can_be_added_to() -> None:
+def test_shell_lines_can_be_added_to_and_dispatch_settings_are_symphonys() -> None:
     made = built(
         lambda a: a.set_cmds("one"),
         lambda a: a.append_cmds(["two", "three"]),
         lambda a: a.set_preamble_cmds("zero"),
+        lambda a: a.assign_to("machine", node_pool_name="cpu", process_per_machine=5, gpu_type=None),
     )
     assert (made.cmds, made.preamble) == (["one", "two", "three"], ["zero"])
-
-
-def test_dispatch_settings_are_symphonys() -> None:
-    made = built(lambda a: a.assign_to("machine", node_pool_name="cpu", process_per_machine=5, gpu_type=None))
     assert made.assign_to == Assignment(assign_to="machine", node_pool_name="cpu", process_per_machine=5)
 
 
@@ -139,13 +135,10 @@ def test_pod_settings_of_a_grouped_process_are_refused_and_name_the_group() -> N
     for verb in verbs:
         with pytest.raises(SpecError, match='group "nonagent"'):
             verb()
-
-
-def test_a_process_with_pod_settings_does_not_fit_into_a_group() -> None:
     agent = ProcessSpec("agent")
     agent.node_selector("a", "b")
     with pytest.raises(SpecError, match="node_selector of process"):
-        ProcessGroupSpec("g").add_process(agent)
+        group.add_process(agent)
 
 
 def test_a_group_says_things_once_for_all_its_processes() -> None:
@@ -252,19 +245,14 @@ def test_ports_are_given_as_range_list_pair_or_text(ports: Any) -> None:
     assert experiment.finish().port_range == (7000, 7099)
 
 
-def test_preamble_and_start_dir_are_those_of_the_local_mode() -> None:
-    experiment = ExperimentSpec("x", preamble_cmds=["source venv"], start_dir="work")
-    experiment.new_process("a")
-    assert (experiment.finish().local.preamble, experiment.finish().local.cwd) == (["source venv"], "work")
-
-
 def test_text_forms_give_the_experiment_back() -> None:
-    experiment = ExperimentSpec("x", secrets=["~/.key"], owner="jim")
+    experiment = ExperimentSpec("x", secrets=["~/.key"], owner="jim", preamble_cmds=["source venv"], start_dir="work")
     experiment.add_config("a.yaml", "x: 1")
     experiment.add_config("b.bin", file="b.bin", mode="0600")
     experiment.add_secret("k", only=["a"])
     experiment.new_process("a", cmds=["x"]).mount_nfs("files", "/x", "/d")
     made = experiment.finish()
+    assert (made.local.preamble, made.local.cwd) == (["source venv"], "work")
     assert ExperimentSpec.load_dict(experiment.dump_dict()).finish() == made
     assert ExperimentSpec.load_yaml_str(experiment.dump_yaml_str()).finish() == made
     assert ExperimentSpec.load_json_str(experiment.dump_json_str()).finish() == made

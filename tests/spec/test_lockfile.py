@@ -21,13 +21,10 @@ def test_a_lock_is_read_back_as_it_was_written(lock: Lock) -> None:
 
 
 def test_a_lock_says_who_wrote_it_and_names_services_in_order() -> None:
+    assert parse("") == Lock()
     text = render(Lock(ports={"b": 7001, "a": 7000}, version="0.1.0"))
     assert text.startswith("# Written by symph")
     assert text.endswith('ports:\n  a: 7000\n  b: 7001\nversion: "0.1.0"\n')
-
-
-def test_an_empty_text_is_an_empty_lock() -> None:
-    assert parse("") == Lock()
 
 
 @pytest.mark.parametrize("text", ["ports: {a: x}", "prts: {}", "[1]", "ports: {a: 0}", "ports: {a: 65536}", "a: b: c"])

@@ -11,11 +11,6 @@ from symphony_charts.spec.model import Process
 from symphony_charts.spec.pods import resources_of
 
 
-def test_without_reserve_requests_and_limits_are_as_they_were_said() -> None:
-    process = Process(requests={"cpu": "2"}, limits={"memory": "4Gi"})
-    assert resources_of(process) == ({"cpu": "2"}, {"memory": "4Gi"})
-
-
 @pytest.mark.parametrize(
     ("asked", "requested"),
     [
@@ -25,16 +20,19 @@ def test_without_reserve_requests_and_limits_are_as_they_were_said() -> None:
         ({"cpu": "1.5"}, {"cpu": "1400m"}),
     ],
 )
-def test_reserve_lowers_requests_and_leaves_limits(asked: dict[str, str], requested: dict[str, str]) -> None:
+def test_reserve_alone_lowers_requests_and_leaves_limits_and_devices(
+    asked: dict[str, str], requested: dict[str, str]
+) -> None:
     expected = (requested, asked)
     assert resources_of(Process(requests=asked, reserve=True)) == expected
     assert resources_of(Process(limits=asked, reserve=True)) == expected
     assert resources_of(Process(requests=asked, limits=asked, reserve=True)) == expected
-
-
-def test_devices_are_not_touched() -> None:
-    process = Process(requests={"nvidia.com/gpu": "2"}, limits={"nvidia.com/gpu": "2"}, reserve=True)
-    assert resources_of(process) == ({"nvidia.com/gpu": "2"}, {"nvidia.com/gpu": "2"})
+    assert resources_of(Process(requests=requested, limits=asked)) == expected
+    gpus = {"nvidia.com/gpu": "2"}
+    assert resources_of(Process(requests=asked | gpus, limits=asked | gpus, reserve=True)) == (
+        requested | gpus,
+        asked | gpus,
+    )
 
 
 @given(st.integers(1, 10**7), st.sampled_from(["m", "M", "Mi", "Gi", ""]))

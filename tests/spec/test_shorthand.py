@@ -104,12 +104,9 @@ def test_a_mount_string_that_says_too_little_or_too_much_is_refused(text: str) -
     assert caught.value.problems[0].path.startswith("processes.a.mounts[0]")
 
 
-def test_one_content_under_two_mounts_is_one_volume() -> None:
+def test_two_paths_of_one_server_are_two_volumes_with_names_that_kubernetes_takes_and_one_path_is_one() -> None:
     nfs = {"nfs": {"server": "files", "path": "/x"}}
     assert mounted({"at": "/a", **nfs}, {"at": "/b", **nfs}).volumes == {"files": NfsVolume(server="files", path="/x")}
-
-
-def test_two_paths_of_one_server_are_two_volumes_with_names_that_kubernetes_takes() -> None:
     made = mounted(*({"at": at, "nfs": {"server": "10.0.0.2", "path": at}} for at in ("/x", "/y")))
     assert list(made.volumes.values()) == [NfsVolume(server="10.0.0.2", path=path) for path in ("/x", "/y")]
     assert [mount.volume for mount in made.processes["a"].mounts] == list(made.volumes)

@@ -23,22 +23,15 @@ def finished(agent: ProcessSpec) -> Any:
     return agent.experiment.finish(for_cluster=True)
 
 
-def test_the_whole_pod_is_shown() -> None:
+def test_the_whole_pod_and_the_whole_container_are_shown_by_item_and_attribute() -> None:
     agent = process()
     assert agent.pod_yml.to_dict() == render_pod(finished(agent), "agent")
     assert agent.yml() == str(agent.pod_yml)
     assert agent.pod_yml["spec"]["containers"][0]["image"] == "u:1"
-
-
-def test_the_whole_container_is_shown_by_item_and_attribute() -> None:
-    agent = process()
     assert agent.container_yml["image"] == agent.container_yml.data.image == "u:1"
     assert "name" in agent.container_yml
     assert agent.container_yml.get("tty", "no") == "no"
-
-
-def test_a_pod_is_shown_before_the_rest_of_the_experiment_is_complete() -> None:
-    agent = process()
+    # Also before the rest of the experiment is complete.
     agent.connects("nobody-binds-it-yet")
     assert agent.container_yml["image"] == "u:1"
 
@@ -104,12 +97,9 @@ def test_a_group_has_the_pod_and_its_processes_have_containers() -> None:
     assert made.processes["learner"].container_overlay == {"tty": True}
 
 
-def test_nothing_can_be_deleted() -> None:
+def test_nothing_can_be_deleted_and_what_is_absent_is_a_key_error() -> None:
     with pytest.raises(SpecError, match="cannot be deleted"):
         del process().pod_yml["spec"]
-
-
-def test_what_is_absent_is_a_key_error() -> None:
     with pytest.raises(KeyError):
         process().pod_yml["nonsense"]
     with pytest.raises(AttributeError):

@@ -54,6 +54,9 @@ def test_a_second_one_is_told_who_has_the_lock(holder: subprocess.Popen[str]) ->
     told = rf'"rl" is being worked on by symph up \(pid {holder.pid} on .*, since '
     with pytest.raises(Conflict, match=told), experiment_lock("rl", "symph down", timeout_s=0.1):
         raise AssertionError
+    # Another experiment is free.
+    with experiment_lock("other", "symph up", timeout_s=0):
+        assert holder.poll() is None
 
 
 def test_a_killed_holder_blocks_nobody_even_where_its_child_lives(holder: subprocess.Popen[str]) -> None:
@@ -61,11 +64,6 @@ def test_a_killed_holder_blocks_nobody_even_where_its_child_lives(holder: subpro
     holder.wait()
     with experiment_lock("rl", "symph down", timeout_s=0):
         assert (state_dir() / "locks" / "rl").exists()
-
-
-def test_another_experiment_is_free(holder: subprocess.Popen[str]) -> None:
-    with experiment_lock("other", "symph up", timeout_s=0):
-        assert holder.poll() is None
 
 
 def test_of_ten_at_once_each_waits_for_the_one_before(private_places: Path) -> None:

@@ -9,36 +9,22 @@ from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file, write_tree
 
 
-def test_a_file_and_its_folders_are_written(tmp_path: Path) -> None:
-    assert write_file(tmp_path / "a" / "b.txt", b"x")
-    assert (tmp_path / "a" / "b.txt").read_bytes() == b"x"
-
-
-def test_an_unchanged_file_is_not_touched(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    write_file(path, b"x")
-    os.utime(path, (1, 1))
-    assert not write_file(path, b"x")
-    assert path.stat().st_mtime == 1
-
-
-def test_a_changed_file_is_replaced_whole(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    write_file(path, b"long content")
+def test_a_changed_file_is_replaced_whole_and_an_unchanged_one_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "a"
+    old = os.umask(0o077)
+    try:
+        assert write_file(path, b"long content")
+    finally:
+        os.umask(old)
+    assert path.stat().st_mode & 0o777 == 0o644
     before = path.stat().st_ino
     assert write_file(path, b"x")
     assert path.read_bytes() == b"x"
     assert path.stat().st_ino != before
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
-
-
-def test_modes_do_not_depend_on_the_umask(tmp_path: Path) -> None:
-    old = os.umask(0o077)
-    try:
-        write_file(tmp_path / "a", b"x")
-    finally:
-        os.umask(old)
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o644
+    os.utime(path, (1, 1))
+    assert not write_file(path, b"x")
+    assert path.stat().st_mtime == 1
+    assert [entry.name for entry in path.parent.iterdir()] == ["a"]
 
 
 def test_a_tree_names_what_changed_and_leaves_other_files(tmp_path: Path) -> None:
