@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import ssl
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any, Protocol
 from urllib.parse import unquote, urlencode, urlsplit
 
@@ -97,7 +96,7 @@ class Connection:
                 if error.status_code != _UNAUTHORIZED or not self._renew(value):
                     raise
                 return self._open(path, query, protocols, self.login.authorization())
-        except (WebSocketException, OSError, http.client.HTTPException) as error:
+        except (WebSocketException, OSError) as error:
             what = f"the cluster opens no stream: {_refusal(error)}"
             raise ToolFailed(what, path.rpartition("/")[0], "the container must be running") from error
 
@@ -142,11 +141,16 @@ class Connection:
         login = self.login
         header = [f"Sec-WebSocket-Protocol: {','.join(protocols)}"]
         header += [f"Authorization: {authorization}"] if authorization else []
-        opened = WebSocket(skip_utf8_validation=True)
+        tls, host = login.tls(), urlsplit(login.server).hostname
+        sslopt = {"context": tls, "server_hostname": login.server_name or host} if tls else {}
+        opened = WebSocket(skip_utf8_validation=True, sslopt=sslopt)
+        opened.settimeout(READ_S)
         url = f"ws{login.server.removeprefix('http')}{path}?{urlencode(query)}"
-        line = _dial(login)
-        with _closed_on_error(line):
-            opened.connect(url, socket=line, header=header, suppress_origin=True)  # type: ignore[no-untyped-call]  # it has no types
+        # Never send our credentials to another host: follow no redirection.
+        opened.connect(url, header=header, suppress_origin=True, redirect_limit=0, **_proxy_options(login))  # type: ignore[no-untyped-call]  # it has no types
+        if opened.getstatus() != 101:  # before 1.9, websocket-client goes on at the limit
+            opened.close()
+            raise WebSocketException("it redirects")
         opened.settimeout(None)
         return opened
 
@@ -223,36 +227,16 @@ def _proxy_headers(proxy: str) -> dict[str, str]:
     return headers
 
 
-def _dial(login: Login) -> socket.socket:
-    server = urlsplit(login.server)
-    host = server.hostname or ""
-    port = server.port or (443 if login.has_tls else 80)
-    if login.proxy:
-        proxy = urlsplit(login.proxy)
-        if proxy.scheme != "http":
-            raise ToolFailed(
-                "streams go through http:// proxies alone", login.context.cluster.file, "correct proxy-url"
-            )
-        tunnel = http.client.HTTPConnection(proxy.hostname or "", proxy.port or 80, timeout=_CONNECT_S)
-        tunnel.set_tunnel(host, port, _proxy_headers(login.proxy))
-        tunnel.connect()
-        line = tunnel.sock
-    else:
-        line = socket.create_connection((host, port), _CONNECT_S)
-    line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    line.settimeout(READ_S)
-    with _closed_on_error(line):
-        tls = login.tls()
-        return tls.wrap_socket(line, server_hostname=login.server_name or host) if tls else line
-
-
-@contextmanager
-def _closed_on_error(line: socket.socket) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        line.close()
-        raise
+def _proxy_options(login: Login) -> dict[str, Any]:
+    """Return options by which a WebSocket takes the proxy of `login`, or none, whatever the environment sets."""
+    if not login.proxy:
+        return {"http_proxy_host": "none", "http_proxy_port": 1, "http_no_proxy": ["*"]}
+    proxy = urlsplit(login.proxy)
+    if proxy.scheme != "http":
+        raise ToolFailed("streams go through http:// proxies alone", login.context.cluster.file, "correct proxy-url")
+    auth = (unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
+    address = {"http_proxy_host": proxy.hostname, "http_proxy_port": proxy.port or 80}
+    return {**address, "http_proxy_auth": auth, "http_no_proxy": ["-"]}
 
 
 def _refusal(error: Exception) -> str:

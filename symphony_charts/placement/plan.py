@@ -15,10 +15,10 @@ from functools import cache
 from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign_rules import Decision
 from symphony_charts.placement.fit.demand import Demand, in_order, pending_demands
-from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
+from symphony_charts.placement.fit.devices import cluster_of, is_whole
 from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack, search, worth
 from symphony_charts.placement.fit.proof import cannot_fit, is_proven
-from symphony_charts.placement.fit.supply import Cluster, make_cluster
+from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.system_load import empty_of, grown, system_demands, system_note
 from symphony_charts.placement.fit.verdicts import (
     WORST,
@@ -90,39 +90,56 @@ class Plan:
         return f"{self.verdict} on {self.source}" + (f": {shown}" if shown else "")
 
 
+@dataclass(frozen=True, slots=True)
+class _Loads:
+    """One cluster with more and more pods.
+
+    `own` has the pods of the experiment, `system` also those of kube-system, `full` also the cluster's pending pods.
+    """
+
+    own: Cluster
+    system: Cluster
+    full: Cluster
+
+    def changed(self, change: Callable[[Cluster], Cluster]) -> _Loads:
+        return _Loads(change(self.own), change(self.system), change(self.full))
+
+
 def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", experiment: str = "") -> Plan:
     """Return the plan of the `demands`, as one gang of the kind `gang` unless ``none``; `experiment` is the title.
 
     The same input gives the same plan, byte for byte; the order of processes changes nothing.
     """
     ordered, system, pending = in_order(demands), system_demands(pools), pending_demands(pools.pending)
-    whole = keep_shares_single(keep_slices_whole(make_cluster(pools.pools, [*ordered, *system, *pending])))
-    loaded = replace(whole, demands=(*ordered, *system, *empty_of(pending)))
-    cluster = replace(whole, demands=(*ordered, *empty_of([*system, *pending]))) if system else loaded
-    packing, is_certain = _best_packing(cluster)
-    if system:
-        loaded = grown(loaded, packing, len(ordered))
-    crowded = replace(loaded, demands=(*loaded.demands[: len(ordered) + len(system)], *pending)) if pending else loaded
-    judged = list(_groups(cluster, loaded, crowded, packing, is_certain=is_certain))
+    whole = cluster_of(pools.pools, [*ordered, *system, *pending])
+    own = replace(whole, demands=(*ordered, *empty_of(system), *empty_of(pending)))
+    packing, is_certain = _best_packing(own)
+    system = grown(system, own, packing)
+    loads = _Loads(
+        own=own,
+        system=replace(whole, demands=(*ordered, *system, *empty_of(pending))),
+        full=replace(whole, demands=(*ordered, *system, *pending)),
+    )
+    judged = list(_groups(loads, packing, is_certain=is_certain))
 
     def groups_without(without: Callable[[Cluster], Cluster]) -> list[Group]:
-        part = without(cluster)
-        best, certain = _best_packing(part)
-        return list(_groups(part, without(loaded), without(crowded), best, is_certain=certain))
+        part = loads.changed(without)
+        best, certain = _best_packing(part.own)
+        return list(_groups(part, best, is_certain=certain))
 
-    bounded = list(_with_unknown(loaded, with_uncertainties(cluster, pools, judged, groups_without)))
-    groups = tuple(sorted(with_remediations(bounded, crowded, pools.catalog), key=lambda group: group.name))
+    bounded = list(_with_unknown(loads.system, with_uncertainties(own, pools, judged, groups_without)))
+    groups = tuple(sorted(with_remediations(bounded, loads.full, pools.catalog), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,
         groups=groups if gang == "none" else _as_gang(groups, gang),
-        uses=tuple(_uses(cluster, packing)),
-        cluster=cluster,
+        uses=tuple(_uses(own, packing)),
+        cluster=own,
         pools=pools,
         notes=(
-            *_notes(cluster, pools),
-            *system_note(loaded.demands[len(ordered) : len(ordered) + len(system)]),
-            *_pending_note(crowded, len(ordered), len(ordered) + len(system)),
+            *_notes(own, pools),
+            *system_note(system),
+            *_pending_note(loads.full, len(ordered), len(ordered) + len(system)),
         ),
     )
 
@@ -193,18 +210,15 @@ def _left(cluster: Cluster, packing: Packing) -> int:
     return sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
 
 
-def _groups(
-    cluster: Cluster, loaded: Cluster, crowded: Cluster, packing: Packing, *, is_certain: bool
-) -> Iterator[Group]:
-    """Yield the verdict on each group, by a packing of `cluster`.
-
-    `loaded` also has the system's pods, and `crowded` the cluster's pending pods, too.
-    """
+def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Group]:
+    """Yield the verdict on each group, by a packing of the experiment's own pods."""
+    cluster = loads.own
 
     @cache
     def is_roomy() -> bool:
         """Return True if a packing has room for the system's pods, too."""
-        return loaded is cluster or not _left(loaded, _best_packing(loaded)[0])
+        best = _best_packing(loads.system)[0]
+        return not any(cluster.fits[number] for number in best.missing if not cluster.demands[number].members)
 
     for number, demand in enumerate(cluster.demands):
         if not demand.members:
@@ -214,7 +228,7 @@ def _groups(
             for name, count in demand.members:
                 yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
             continue
-        proven = not cluster.unproven[number] and is_proven(crowded, number) and is_whole(cluster, number)
+        proven = not cluster.unproven[number] and is_proven(loads.full, number) and is_whole(cluster, number)
         missing = packing.missing.get(number, 0)
         left_over = why_left_over(cluster, number, missing) if missing else ("", "")
         for name, count in reversed(demand.members):
@@ -230,17 +244,18 @@ def _groups(
                 verdict, nxt = "UNKNOWN", _ONE_NODE_MORE
                 why = "a packing exists, but it leaves no room for the pods of kube-system"
             else:
-                why, nxt = _packable_text(cluster, loaded, number)
+                why, nxt = _packable_text(loads, number)
             yield Group(name=name, count=count, verdict=verdict, why=why, next=nxt, demand=number)
 
 
-def _packable_text(cluster: Cluster, loaded: Cluster, number: int) -> tuple[str, str]:
+def _packable_text(loads: _Loads, number: int) -> tuple[str, str]:
+    cluster = loads.own
     unproven = cluster.unproven[number]
     if unproven:
         return f"a packing exists; {', '.join(unproven)} cannot be proven from here", ""
     if not is_whole(cluster, number):
         return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
-    if is_proven(loaded, number):
+    if is_proven(loads.system, number):
         return "a packing exists, but pending pods of the cluster may take its place", _WAIT_OR_GROW
     if is_proven(cluster, number):
         return "a packing exists, but the pods of kube-system may take its place", _ONE_NODE_MORE

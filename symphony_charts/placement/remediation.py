@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from symphony_charts.placement.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.catalog import Catalog, Machine
-from symphony_charts.placement.fit.devices import is_whole, keep_shares_single, keep_slices_whole
+from symphony_charts.placement.fit.devices import cluster_of, is_whole
 from symphony_charts.placement.fit.proof import is_proven
-from symphony_charts.placement.fit.supply import Cluster, make_cluster
+from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.prices import default_prices
@@ -113,7 +113,7 @@ def _on_machine(pool: Pool, machine: Machine) -> Pool:
 def _proves(cluster: Cluster, demand: int, number: int, changed: Pool) -> bool:
     """Return True if the group is PROVEN after pool `number` is `changed`, with all other groups."""
     pools = [changed if index == number else pool for index, pool in enumerate(cluster.pools)]
-    after = keep_shares_single(keep_slices_whole(make_cluster(pools, cluster.demands)))
+    after = cluster_of(pools, cluster.demands)
     return not after.unproven[demand] and is_proven(after, demand) and is_whole(after, demand)
 
 

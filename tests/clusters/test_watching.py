@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -133,12 +131,3 @@ def test_what_is_no_folder_of_ours_is_not_removed(private_places: Path, monkeypa
     with pytest.raises(NotFound, match="nothing says that symph made it"):
         LocalWatcher().delete("foreign")
     assert foreign.is_dir()
-
-
-def test_watching_this_machine_loads_no_client_of_a_cluster() -> None:
-    program = (
-        "import sys; from symphony_charts.cli.main import main; main(['p']); "
-        "print([m for m in ('kubernetes', 'yaml', 'msgspec', 'rich', 'libtmux') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout == "[]\n", done.stderr

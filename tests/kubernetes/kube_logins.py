@@ -154,6 +154,7 @@ def bad_logins(cases: Cases) -> None:
     cases.add("a token that nobody takes", {"token": "stale"}, paths=["/version"])
     cases.add("a login page", {"token": "word"}, paths=["/page"])
     cases.add("a redirection", {"token": "word"}, paths=["/elsewhere"])
+    cases.add("a redirected stream", {"token": "word"}, paths=["/elsewhere/exec"])
 
 
 KUBECONFIGS = {

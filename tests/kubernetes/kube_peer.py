@@ -62,7 +62,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path.startswith("/.well-known/"):
             return self._reply(200, {"token_endpoint": f"{self.address}/token", "issuer": self.address})
         if self.path.startswith("/elsewhere"):
-            return self._reply(302, {"message": "log in there"}, {"Location": f"{self.address}/version"})
+            address = self.address.replace("http", "ws") if self.headers.get("Upgrade") else self.address
+            return self._reply(302, {"message": "log in there"}, {"Location": f"{address}/version"})
         if self.path.startswith("/page"):
             return self._reply(200, None)
         seen = {"authorization": self.headers.get("Authorization"), "subject": self._subject(), "sni": self._sni()}

@@ -158,6 +158,7 @@ def test_the_next_refresh_token_of_an_issuer_is_not_lost(outcomes: Outcomes) -> 
         ("a token that nobody takes", "ToolFailed", ["refuses: Unauthorized", "log in again"]),
         ("a login page", "ToolFailed", ["is no Kubernetes API"]),
         ("a redirection", "ToolFailed", ["302", "log in there"]),
+        ("a redirected stream", "ToolFailed", ["opens no stream"]),
         ("a folder", "SpecError", ["cannot be read", "Is a directory"]),
         ("a context that is not there", "SpecError", ['no context "mian"', 'did you mean "main"', "there are: main"]),
     ],

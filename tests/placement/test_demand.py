@@ -35,13 +35,6 @@ def test_tolerations_are_those_of_the_pod_and_no_others() -> None:
     assert [toleration.key for toleration in demand.shape.tolerations] == ["team"]
 
 
-def test_a_label_that_the_chart_sets_can_repel() -> None:
-    term = {"labelSelector": {"matchLabels": {"app.kubernetes.io/name": "e"}}, "topologyKey": "kubernetes.io/hostname"}
-    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    (demand,) = of_processes(a={"replicas": 3, "pod_overlay": {"spec": {"affinity": affinity}}})
-    assert dict(demand.shape.labels)["app.kubernetes.io/name"] == "e"
-
-
 def test_a_text_that_looks_like_a_variable_is_a_text() -> None:
     term = {"labelSelector": {}, "topologyKey": "${ZONE}"}
     affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}

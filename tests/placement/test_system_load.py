@@ -42,6 +42,12 @@ def test_kube_system_may_take_the_place_of_a_pod() -> None:
     assert answer.verdict in ("PACKABLE", "UNKNOWN")
 
 
+def test_a_group_that_does_not_fit_leaves_room_for_kube_system_in_doubt_for_no_other() -> None:
+    shapes = [Shape(requests=(("cpu", cpu), ("memory", 64 * MIB), ("pods", 1))) for cpu in (2500, 200)]
+    answer = plan_demands([Demand(shapes[0], [("a", 4)]), Demand(shapes[1], [("b", 2)])], pools())
+    assert [group.verdict for group in answer.groups] == ["NO", "PACKABLE"]
+
+
 def test_a_node_for_each_of_its_pods_is_enough() -> None:
     assert plan(pools(nodes=20), whole(pools()), 3).groups[0].verdict == "PROVEN"
 

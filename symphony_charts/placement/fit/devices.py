@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from symphony_charts.placement.fit.demand import Demand, Shape
-from symphony_charts.placement.fit.supply import Cluster
+from symphony_charts.placement.fit.supply import Cluster, make_cluster
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Pool
 
 TPU = "google.com/tpu"
 TOPOLOGY = "cloud.google.com/gke-tpu-topology"
+
+
+def cluster_of(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
+    """Return the cluster with only those fits that its devices allow."""
+    return _keep_shares_single(_keep_slices_whole(make_cluster(pools, demands)))
 
 
 def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
@@ -35,7 +40,7 @@ def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
     return "", ""
 
 
-def keep_slices_whole(cluster: Cluster) -> Cluster:
+def _keep_slices_whole(cluster: Cluster) -> Cluster:
     """Return the cluster without fits that would leave a slice half used."""
     if not any(pool.is_multi_host for pool in cluster.pools):
         return cluster
@@ -80,7 +85,7 @@ def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[s
     return what, "ask for 1 GPU, or use a pool whose GPUs are not shared"
 
 
-def keep_shares_single(cluster: Cluster) -> Cluster:
+def _keep_shares_single(cluster: Cluster) -> Cluster:
     """Return the cluster without fits that a device plugin would refuse."""
     if not any(demand.shape.gpus_at_once for demand in cluster.demands):
         return cluster

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from symphony_charts.formats.quantity import MIB
 from symphony_charts.placement.allocatable import CLUSTER_PODS
@@ -49,16 +48,14 @@ def empty_of(demands: Sequence[Demand]) -> tuple[Demand, ...]:
     return tuple(Demand(demand.shape, []) for demand in demands)
 
 
-def grown(cluster: Cluster, packing: Packing, first: int) -> Cluster:
-    """Return the cluster with the number of system pods, from demand `first` on, that the packing's nodes need."""
+def grown(system: Sequence[Demand], cluster: Cluster, packing: Packing) -> list[Demand]:
+    """Return the demands with the number of pods that the nodes of a packing of the `cluster` need."""
     nodes = sum(filled.count for filled in packing.nodes)
     cores = sum(cluster.pools[cluster.classes[filled.node].pool].vcpu * filled.count for filled in packing.nodes)
     by_name = {_PREFIX + pods.name: pods.count(nodes, cores) for pods in CLUSTER_PODS}
-    grown_demands = [
-        Demand(demand.shape, [(name, by_name.get(name, count)) for name, count in demand.members])
-        for demand in cluster.demands[first:]
+    return [
+        Demand(demand.shape, [(name, by_name.get(name, count)) for name, count in demand.members]) for demand in system
     ]
-    return replace(cluster, demands=(*cluster.demands[:first], *grown_demands))
 
 
 def system_note(demands: Sequence[Demand]) -> Iterator[str]:
