@@ -74,7 +74,7 @@ class Cache:
         """
         if self.repo.is_dir() and self._is_overgrown():
             self.drop()
-        if (self.folder / "made").is_file() and self._is_whole():
+        if (self.folder / "made").is_file() and (self.repo / "config").is_file():
             return
         # Check git's version only when a cache is created: the check takes 5 ms.
         git_version()
@@ -87,25 +87,9 @@ class Cache:
 
     def drop(self) -> None:
         """Empty the cache; needs the lock."""
-        for name in ("made", "tip", "blobs", "unfiltered", "shallow"):
+        for name in ("made", "tip", "blobs", "unfiltered"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
-
-    def _is_whole(self) -> bool:
-        """Return True if git would accept it as a repository: cleaners of temporary folders remove parts."""
-        needed = ["HEAD", "config", "objects/pack", "refs"]
-        if (self.folder / "shallow").exists():
-            # Without this file git searches endlessly, commit by commit, for history that is not here.
-            needed.append("shallow")
-        return all((self.repo / name).exists() for name in needed)
-
-    def note_depth(self) -> None:
-        """Record after a fetch if git knows where the local history begins; needs the lock."""
-        with contextlib.suppress(OSError):
-            if (self.repo / "shallow").exists():
-                (self.folder / "shallow").touch(mode=0o600)
-            else:
-                (self.folder / "shallow").unlink(missing_ok=True)
 
     @property
     def tip(self) -> str | None:

@@ -90,9 +90,7 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
 
 
 def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
-    ended = _ask(cache, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
-    cache.note_depth()
-    return ended
+    return _ask(cache, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
 
 
 def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Completed:
