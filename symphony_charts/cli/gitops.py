@@ -73,7 +73,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="an environment and where it runs, the first to the last; a .symph.yaml that says so is written if absent",
     )
-    parser.add_argument("--environments", metavar="A,B", help="only these of them")
     parser.add_argument(
         "--cluster-url", metavar="URL", help="by which address the cluster reads it (default: --repo's)"
     )
@@ -108,12 +107,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
     )
     options.add_list(parser, "--gpg-key", metavar="ID", help="sync only commits signed by this key")
-    parser.add_argument(
-        "--suspended-as",
-        choices=("Suspended", "Progressing"),
-        default="Suspended",
-        help="what an application is called while one of its Jobs waits in a queue",
-    )
     parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
     options.add_change_options(parser)
 
