@@ -54,11 +54,11 @@ def author_of(repository: Repository, key: str | None = None) -> Author:
     `key` overrides the settings' key; an empty one leaves the commit unsigned. Without either, git's ``commit.gpgsign``
     applies. Raises SpecError if git has no identity, or a key is missing.
     """
-    who = identity(repository.author)
+    name, committer = identity(repository.author)
     chosen = repository.sign if key is None else key
     is_usual = key is None and not chosen
     sign = signing_options(chosen) if chosen else () if is_usual and is_signing() else None
-    return Author(name=who.author, committer=who.committer, sign=sign)
+    return Author(name=name, committer=committer, sign=sign)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -87,7 +87,7 @@ class Cache:
 
     def drop(self) -> None:
         """Empty the cache; needs the lock."""
-        for name in ("made", "tip", "blobs", "unfiltered"):
+        for name in ("made", "tip", "blobs"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
 
@@ -106,19 +106,9 @@ class Cache:
         """Record the tip, with `is_of_base` the tip of the base branch; empty if there is none."""
         write_file(self.folder / "tip", f"{commit}{' base' if is_of_base else ''}\n".encode(), mode=0o600)
 
-    @property
-    def has_all_files(self) -> bool:
-        """True if the server sent the content of all files, because it does not support partial clones."""
-        return (self.folder / "unfiltered").exists()
-
-    def note_all_files(self) -> None:
-        """Record that the server cannot omit files."""
-        with contextlib.suppress(OSError):
-            (self.folder / "unfiltered").touch(mode=0o600)
-
     def missing(self, blobs: set[str]) -> set[str]:
         """Return the `blobs` that may be missing here."""
-        return set() if self.has_all_files else blobs - set(self._read("blobs").split())
+        return blobs - set(self._read("blobs").split())
 
     def note_blobs(self, blobs: set[str]) -> None:
         # A lost record only costs another request.
