@@ -15,20 +15,6 @@ from symphony_charts.errors import UsageError
 _WITH_VALUE = ("--color",)
 # Other names of option values.
 _CALLED = {"local": "tmux", "k8s": "kube"}
-# Removed verbs, options and formats, as typed after `symph`, and the replacement.
-_REMOVED = {
-    "catalog refresh --prices": "prices are built in; to use your own, price the nodes in `symph plan -o json`",
-    "gitops render --branch": "`symph gitops render` prints the manifests; redirect and commit them yourself",
-    "gitops render --into": "`symph gitops render` prints the manifests; redirect them into a file",
-    "import torchx --as kubernetes": "use `torchx run -s kubernetes --dryrun`, or `--kind volcano` for our own form",
-    "import torchx --as": "use `--compat torchx`; for a Volcano Job, `torchx run -s kubernetes --dryrun`",
-    "local adopt": "remove a run folder without `.symph.json` by hand: `symph local gc` names it",
-    "local diff": "compare `symph render` (pods) with `symph local env` (this machine)",
-    "local render --as procfile": "use `--as process-compose`",
-    "local render --as shell": "use `--as process-compose`, or `symph up SPEC --wait` in the script",
-    "plan --html": "use `--svg` for the picture of the nodes and `-o json` for the tables",
-    "sweep --plot": "use `symph sweep show NAME --csv FILE` and plot the file",
-}
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,7 +34,6 @@ class Parser(argparse.ArgumentParser):
         """Parse the arguments and refuse unknown ones here, where this parser's flags can be suggested."""
         namespace, extra = super().parse_known_args(args, namespace)
         if extra:
-            self._refuse_removed(extra[0].partition("=")[0])
             flags = [flag for action in self._actions for flag in action.option_strings]
             hint = _nearest(extra[0].partition("=")[0], flags)
             if isinstance(self, MasterParser) and extra[0].startswith("-") and not hint:
@@ -68,16 +53,10 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("parser_class", NestedParser)
         return super().add_subparsers(**options)
 
-    def _refuse_removed(self, words: str) -> None:
-        typed = f"{self.prog.partition(' ')[2]} {words}".strip()
-        if typed in _REMOVED:
-            raise UsageError(f"`{typed}` was removed", "", _REMOVED[typed])
-
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            self._refuse_removed(" ".join([*action.option_strings[-1:], str(value)]))
             error.message += _nearest(str(value), [str(choice) for choice in action.choices or ()])
             raise
 

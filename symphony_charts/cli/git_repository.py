@@ -90,7 +90,7 @@ def author_name(settings: Settings, author: Author | None) -> str:
         return author.name
     configured = settings.repository.author if settings.repository else ""
     try:
-        return configured or identity().author
+        return configured or identity()[0]
     except SpecError:
         return ""
 

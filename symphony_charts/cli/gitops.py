@@ -73,7 +73,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="an environment and where it runs, the first to the last; a .symph.yaml that says so is written if absent",
     )
-    parser.add_argument("--environments", metavar="A,B", help="only these of them")
     parser.add_argument(
         "--cluster-url", metavar="URL", help="by which address the cluster reads it (default: --repo's)"
     )
@@ -108,12 +107,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
     )
     options.add_list(parser, "--gpg-key", metavar="ID", help="sync only commits signed by this key")
-    parser.add_argument(
-        "--suspended-as",
-        choices=("Suspended", "Progressing"),
-        default="Suspended",
-        help="what an application is called while one of its Jobs waits in a queue",
-    )
     parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
     options.add_change_options(parser)
 
@@ -164,18 +157,12 @@ def _render(args: argparse.Namespace) -> int:
 
 def _tidy(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
-    store = git_repository.open_store(args, settings)
-    tip = store.tip()
-    teams, envs = (
-        sorted(name for name, entry in tip.folder(place).items() if entry.is_folder) for place in ("charts", "envs")
-    )
-    tip.load([*(f"charts/{team}" for team in teams), *(f"envs/{env}" for env in envs)])
-    experiments = tuple((team, name) for team in teams for name in sorted(tip.folder(f"charts/{team}")))
-    folders = tuple(f"envs/{env}/{team}" for env in envs for team in sorted(tip.folder(f"envs/{env}")))
-    operation = promote_rollback_retire.Tidy(keep=args.keep, experiments=experiments, pointer_folders=folders)
+    store = git_repository.store_or_none(args, settings)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, "Remove the chart versions that nothing needs?")
-    changes, receipt = git_repository.carry_out(args, None if args.into else store, [operation], int(time.time()))
+    changes, receipt = git_repository.carry_out(
+        args, store, [promote_rollback_retire.Tidy(keep=args.keep)], int(time.time())
+    )
     removed = changes[0].facts["removed"]
     assert isinstance(removed, list)  # noqa: S101 - a fact of Tidy
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the files of the repository, and the settings if there are none."""
     found = git_repository.settings_of(args)
     settings = _completed(args, found)
-    environments = {name: settings.environments[name].destination for name in _listed(args) or settings.environments}
+    environments = {name: place.destination for name, place in settings.environments.items()}
     repository = settings.repository
     assert repository is not None  # noqa: S101 - _completed has checked it
     read_url = args.cluster_url or repository.url
@@ -63,7 +63,6 @@ def run(args: argparse.Namespace) -> int:
         requirement=_requirement(args),
         owners=args.owners,
         flux=flux,
-        suspended_as=args.suspended_as,
         forge=_forge(args, repository.url),
     )
     above: list[tuple[Change, str]] = []
@@ -126,13 +125,6 @@ def _forge(args: argparse.Namespace, url: str) -> str:
     return next((forge for forge in ("github", "gitlab") if forge in host), "all")
 
 
-def _listed(args: argparse.Namespace) -> list[str]:
-    listed = [name.strip() for name in (args.environments or "").split(",") if name.strip()]
-    for name in listed:
-        check_names(environment=name)
-    return listed
-
-
 def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
     """Return the settings with repository and a destination per environment; `settings` itself if a file has them all.
 
@@ -143,9 +135,9 @@ def _completed(args: argparse.Namespace, settings: Settings) -> Settings:
         if not settings.environments:
             example = _flow(given or {"dev": Environment(namespace="NAMESPACE")})
             raise UsageError(f"{settings.path} has no environments", next=f"add this to it: {example}")
-        _agree(settings, given, _listed(args))
+        _agree(settings, given)
         return _with_repository(args, settings)
-    names = _listed(args) or list(given) or (["dev", "prod"] if output.can_ask() else [])
+    names = list(given) or (["dev", "prod"] if output.can_ask() else [])
     unknown = [name for name in names if name not in given]
     if (unknown or not names) and not output.can_ask():
         shown = " ".join(f"--destination {name}=NAMESPACE" for name in unknown or ["dev"])
@@ -171,13 +163,12 @@ def _destination(text: str) -> tuple[str, Environment]:
     return name, Environment(cluster=cluster, namespace=namespace)
 
 
-def _agree(settings: Settings, given: Mapping[str, Environment], listed: list[str]) -> None:
+def _agree(settings: Settings, given: Mapping[str, Environment]) -> None:
     """Raise UsageError or Conflict unless the settings file has the environments and destinations of the flags."""
-    for name in (*listed, *given):
-        if name not in settings.environments:
-            new = {name: given.get(name, Environment(namespace="NAMESPACE"))}
-            raise UsageError(f"{settings.path} has no environment {name}", next=f"add this to it: {_flow(new)}")
     for name, place in given.items():
+        if name not in settings.environments:
+            what = f"{settings.path} has no environment {name}"
+            raise UsageError(what, next=f"add this to it: {_flow({name: place})}")
         said = settings.environments[name].destination
         if (said.server, said.name, said.namespace) != (place.server, place.cluster, place.namespace):
             where = f"{said.name or said.server}/{said.namespace}"

@@ -171,7 +171,7 @@ def configure_uninstall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wait", action="store_true", help="return when its pods are gone")
     parser.add_argument(
         "--timeout",
-        type=options.helm_seconds,
+        type=options.seconds,
         default=300.0,
         metavar="TIME",
         help="for helm and for waiting (default: 5m)",

@@ -79,9 +79,9 @@ def add_force(parser: argparse.ArgumentParser, help: str) -> None:
 
 
 def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
-    parser.add_argument("-n", "--namespace", default=None, help=namespace)
-    parser.add_argument("--context", default=None, help="the kubeconfig's context (default: the current one)")
-    parser.add_argument("--kubeconfig", metavar="FILE", default=None, help="default: $KUBECONFIG, else ~/.kube/config")
+    parser.add_argument("-n", "--namespace", help=namespace)
+    parser.add_argument("--context", help="the kubeconfig's context (default: the current one)")
+    parser.add_argument("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, else ~/.kube/config")
 
 
 def cluster_flags(args: argparse.Namespace) -> list[str]:
@@ -95,7 +95,7 @@ def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> Non
 
     Set `is_one` for a verb that starts an experiment, which has one namespace.
     """
-    parser.add_argument("--on", choices=BACKENDS, default=None, help="where the experiment runs (default: tmux)")
+    parser.add_argument("--on", choices=BACKENDS, help="where the experiment runs (default: tmux)")
     if is_one:
         add_cluster(parser, "of the cluster (default: the spec's, else the context's)")
         return
@@ -112,7 +112,7 @@ def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
 def add_selector(parser: argparse.ArgumentParser) -> None:
     """Add `-l/--selector` (args.selector: a predicate over labels, or None) for verbs that select experiments."""
     text = "only those with these labels: KEY=VALUE, KEY!=VALUE, KEY or !KEY, all of a list with commas"
-    parser.add_argument("-l", "--selector", metavar="LABELS", type=selector, default=None, help=text)
+    parser.add_argument("-l", "--selector", metavar="LABELS", type=selector, help=text)
 
 
 def backend_of(args: argparse.Namespace) -> str:
@@ -220,7 +220,6 @@ def add_system(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--system",
         metavar="FILE|AMOUNTS",
-        default=None,
         help="what the cluster's own pods take: cpu=470m,memory=774Mi of each node; a file with"
         " `kubectl get daemonsets,deployments -A -o json`; or elsewhere, where kube-system runs on other pools",
     )
@@ -276,7 +275,7 @@ def add_source(parser: argparse.ArgumentParser) -> None:
     """Add the source to install, the release name, and values."""
     text = "experiment file, its folder or `-` for stdin; chart folder or .tgz archive (default: ./experiment.yaml)"
     parser.add_argument("source", metavar="SPEC|CHART", nargs="?", type=spec_of, default=".", help=text)
-    parser.add_argument("--name", default=None, help="the release (default: the experiment's name)")
+    parser.add_argument("--name", help="the release (default: the experiment's name)")
     add_values(parser)
     add_spec_changes(parser)
     add_placement(parser)
@@ -289,22 +288,11 @@ def add_waiting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--wait-for-jobs", action="store_true", help="the same, and every Job has finished")
     parser.add_argument(
         "--timeout",
-        type=helm_seconds,
+        type=seconds,
         default=300.0,
         metavar="TIME",
         help="for helm and for waiting: 90, 90s, 5m (default)",
     )
-
-
-def helm_seconds(text: str) -> float:
-    """Parse ``90``, ``90s``, ``5m`` or ``1h`` into seconds; helm has no days. Errors are usage errors."""
-    if text.endswith("d"):
-        raise ValueError(f"{text!r} is no time")
-    return seconds(text)
-
-
-# argparse prints the name of a type in its errors.
-helm_seconds.__name__ = "seconds"
 
 
 CHANGE_FORMATS = ("table", "json", "yaml", "markdown")
@@ -313,10 +301,7 @@ CHANGE_FORMATS = ("table", "json", "yaml", "markdown")
 def add_place(parser: argparse.ArgumentParser) -> None:
     """Add `--repo URL[#BRANCH]` (args.repo) and `--repo-path` (args.repo_path)."""
     parser.add_argument(
-        "--repo",
-        metavar="URL[#BRANCH]",
-        default=None,
-        help="the Git repository of charts (default: `repository` of .symph.yaml)",
+        "--repo", metavar="URL[#BRANCH]", help="the Git repository of charts (default: `repository` of .symph.yaml)"
     )
     parser.add_argument("--repo-path", metavar="FOLDER", help="its folder that holds charts and environments")
 
@@ -324,11 +309,11 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 def add_repository(parser: argparse.ArgumentParser) -> None:
     """Add the location of the repository, and `--team` (args.team)."""
     add_place(parser)
-    parser.add_argument("--team", default=None, help="whose experiment (default: the spec's, else .symph.yaml's)")
+    parser.add_argument("--team", help="whose experiment (default: the spec's, else .symph.yaml's)")
 
 
 def add_env(parser: argparse.ArgumentParser, *, text: str = "the environment") -> None:
-    parser.add_argument("--env", metavar="NAME", default=None, help=f"{text} (default: the only one of .symph.yaml)")
+    parser.add_argument("--env", metavar="NAME", help=f"{text} (default: the only one of .symph.yaml)")
 
 
 def add_named(parser: argparse.ArgumentParser) -> None:
@@ -338,13 +323,11 @@ def add_named(parser: argparse.ArgumentParser) -> None:
 
 def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True) -> None:
     """Add the options of every change of the repository; with `is_alone`, also output format and `--dry-run`."""
-    parser.add_argument("--expect", metavar="VERSION", default=None, help="only if this version runs there now")
-    parser.add_argument("--branch", metavar="NAME", default=None, help="push a branch of this name, for a review")
-    parser.add_argument("--into", metavar="CHECKOUT", default=None, help="write into this work tree; do not push")
-    parser.add_argument(
-        "-m", "--message", metavar="WHY", default=None, help="why, for `symph history`: it is in the commit"
-    )
-    parser.add_argument("--sign", metavar="KEY", default=None, help="sign the commit: an SSH key, or gpg:KEYID")
+    parser.add_argument("--expect", metavar="VERSION", help="only if this version runs there now")
+    parser.add_argument("--branch", metavar="NAME", help="push a branch of this name, for a review")
+    parser.add_argument("--into", metavar="CHECKOUT", help="write into this work tree; do not push")
+    parser.add_argument("-m", "--message", metavar="WHY", help="why, for `symph history`: it is in the commit")
+    parser.add_argument("--sign", metavar="KEY", help="sign the commit: an SSH key, or gpg:KEYID")
     parser.add_argument(
         "--no-sign", dest="sign", action="store_const", const="", help="sign nothing, whatever git or .symph.yaml say"
     )
@@ -364,10 +347,7 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
     text = "take one value of the environment's own away: .symph.yaml's counts again, or the chart's"
     add_list(parser, "--env-unset", metavar="KEY", help=text)
     parser.add_argument(
-        "--cert",
-        metavar="FILE|URL|cluster",
-        default=None,
-        help="certificate for sealed secrets (default: .symph.yaml's)",
+        "--cert", metavar="FILE|URL|cluster", help="certificate for sealed secrets (default: .symph.yaml's)"
     )
     add_repository(parser)
 

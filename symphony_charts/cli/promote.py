@@ -190,9 +190,7 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     options.add_change_options(parser)
     options.add_target(parser)
     parser.add_argument("--wait", action="store_true", help="a release: return when all is ready or has finished")
-    parser.add_argument(
-        "--timeout", type=options.helm_seconds, default=300.0, metavar="TIME", help="a release: default 5m"
-    )
+    parser.add_argument("--timeout", type=options.seconds, default=300.0, metavar="TIME", help="a release: default 5m")
     options.add_yes(parser)
     options.add_examples(
         parser,

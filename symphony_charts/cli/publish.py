@@ -20,6 +20,8 @@ from symphony_charts.spec import files as spec_files
 from symphony_charts.spec import sources
 from symphony_charts.system import files as system_files
 
+LATE = (secrets,)  # cryptography takes 40 ms, and only sealing needs it
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser)
@@ -92,6 +94,7 @@ def _candidates(
     """Return the charts to publish. Raises SpecError for the problems of all specs at once, and for duplicate names."""
     filled = package.template()
     place = settings.environments.get(env) if env else None
+    certificate = args.cert or (place.certificate if place else None)
     files = tuple(project.read_values(path) for path in args.env_values)
     own = release.user_values(release.Overrides(files=files)) if files else None
     given = pointer.Given(files=own, sets=tuple(args.env_set), unset=tuple(args.env_unset))
@@ -107,7 +110,7 @@ def _candidates(
             given=given,
             overrides=overrides,
             destination=place.destination if place else None,
-            certificate=lambda: secrets.certificate_of(args.cert or (place.certificate if place else None)),
+            seal=lambda spec, namespace, name: secrets.sealed_values(spec, certificate, namespace, name),
             pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             version=args.version,

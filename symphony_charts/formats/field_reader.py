@@ -320,10 +320,10 @@ class Faults:
     file: str = ""
     line_of: Callable[[str], int | None] = lambda _path: None
     unresolved: str = ""
-    problems: list[tuple[str, str, str, int | None]] = field(default_factory=list)
+    problems: list[tuple[str, str, str]] = field(default_factory=list)
 
-    def add(self, what: str, path: str, next: str = "", line: int | None = None) -> None:
-        self.problems.append((what, path, next, line))
+    def add(self, what: str, path: str, next: str = "") -> None:
+        self.problems.append((what, path, next))
 
     def is_unresolved(self, value: object, path: str) -> bool:
         """Return True, and record a fault, if `value` is a placeholder that another program should have replaced."""
@@ -332,9 +332,9 @@ class Faults:
         self.add(f"cannot evaluate {value}", path, self.unresolved)
         return True
 
-    def position(self, path: str, line: int | None = None) -> str:
+    def position(self, path: str) -> str:
         """Return ``file:line, path``; without the line if it is unknown."""
-        line = line if line is not None else self.line_of(path)
+        line = self.line_of(path)
         head = f"{self.file or 'input'}:{line}" if line is not None else self.file
         return ", ".join(part for part in (head, path) if part)
 
@@ -346,8 +346,7 @@ class Faults:
         """Raise SpecError with all recorded faults, each with file, line and path."""
         if self.problems:
             raise SpecError(
-                Problem(what=what, path=self.position(path, line), next=step)
-                for what, path, step, line in self.problems
+                Problem(what=what, path=self.position(path), next=step) for what, path, step in self.problems
             )
 
 

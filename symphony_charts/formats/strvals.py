@@ -39,20 +39,20 @@ def assign(values: Values, text: str, convert: Convert, flag: str = "--set") -> 
     _Parser(text, flag, convert).run(values)
 
 
-def assign_json(values: Values, text: str, flag: str = "--set-json") -> None:
+def assign_json(values: Values, text: str) -> None:
     """Assign values in JSON: ``a=[1,2],b={"c":null}``."""
-    _JsonParser(text, flag, plain).run(values)
+    _JsonParser(text, "--set-json", plain).run(values)
 
 
-def json_object(text: str, flag: str = "--set-json") -> Values | None:
+def json_object(text: str) -> Values | None:
     """Return the object if `text` is one JSON object, as helm 4 accepts; None for other text."""
     inner = text.strip(_SPACES)
-    return _JsonParser(inner, flag, plain).whole() if inner.startswith("{") else None
+    return _JsonParser(inner, "--set-json", plain).whole() if inner.startswith("{") else None
 
 
-def assign_literal(values: Values, text: str, flag: str = "--set-literal") -> None:
+def assign_literal(values: Values, text: str) -> None:
     """Assign one value: all text after the first ``=``."""
-    _LiteralParser(text, flag, plain).run(values)
+    _LiteralParser(text, "--set-literal", plain).run(values)
 
 
 def plain(text: str) -> object:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Protocol
 
-from symphony_charts.errors import Conflict, SpecError
+from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
@@ -86,6 +86,16 @@ def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | 
     return None if content is None else parse_pointer(content, path)
 
 
+def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
+    """Return the pointer of an experiment in an environment. Raises NotFound without one."""
+    pointer = pointer_or_none(tip, env, team, name)
+    if pointer is None:
+        others = [path.removesuffix(snapshot.POINTER_SUFFIX) for path in tip.folder(snapshot.pointer_folder(env, team))]
+        hint = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
+        raise NotFound(f"{env} runs no {team}/{name}", hint, f"symph publish {name} --env {env}")
+    return pointer
+
+
 def expect_version(wanted: str | None, pointer: Pointer | None, env: str, name: str) -> None:
     """Raise Conflict if `env` runs another version than `wanted` (``""``: nothing yet; None: any)."""
     actual = pointer.version if pointer else ""
@@ -127,10 +137,8 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
 
 def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
     """Return the destinations of each environment's pointers; unreadable pointers are skipped."""
-    folders = [f"envs/{env}/{team}" for env in tip.folder("envs") for team in tip.folder(f"envs/{env}")]
-    paths = [f"{folder}/{name}" for folder in folders for name in tip.folder(folder)]
     places: dict[str, list[Destination]] = {}
-    for path, content in tip.read_all(path for path in paths if snapshot.pointer_name(path)).items():
+    for path, content in tip.read_all(snapshot.pointer_paths(tip)).items():
         with suppress(SpecError):
             place, known = parse_pointer(content, path).destination, places.setdefault(path.split("/")[1], [])
             known += [] if place in known else [place]

@@ -29,17 +29,14 @@ _HEALTH = "health/"
 _ALIKE = {"kubeflow.org": ("JAXJob", "MPIJob", "PaddleJob", "PyTorchJob", "TFJob", "XGBoostJob")}
 
 
-def health_checks(template: Mapping[str, bytes], *, suspended_as: str = "Suspended") -> dict[str, str]:
-    """Return the health checks by ``<group>_<Kind>`` from the template's folder ``gitops``.
-
-    `suspended_as` is the health of a waiting Job; a single Suspended one makes its whole app Suspended.
-    """
+def health_checks(template: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the health checks by ``<group>_<Kind>`` from the template's folder ``gitops``."""
     checks: dict[str, str] = {}
     for path, content in template.items():
         if path.startswith(_HEALTH):
             name = path.removeprefix(_HEALTH).removesuffix(".lua")
-            text = content.decode().replace('"Suspended", m', f'"{suspended_as}", m')
-            checks |= dict.fromkeys([f"{name}_{kind}" for kind in _ALIKE.get(name, ())] or [name], text)
+            names = [f"{name}_{kind}" for kind in _ALIKE.get(name, ())] or [name]
+            checks |= dict.fromkeys(names, content.decode())
     return dict(sorted(checks.items()))
 
 
@@ -128,7 +125,6 @@ def setup_files(
     requirement: str,
     owners: str = "@platform",
     flux: FluxSetup | None = None,
-    suspended_as: str = "Suspended",
     forge: str = "all",
 ) -> dict[str, bytes]:
     """Return every file by its path.
@@ -160,5 +156,4 @@ def setup_files(
         del files["ci/requirements.txt"]
     if flux is not None:
         return {**files, **flux_files(setup, flux, names)}
-    checks = health_checks(package_data.folder("gitops"), suspended_as=suspended_as)
-    return {**files, **argo_files(setup, environments, checks)}
+    return {**files, **argo_files(setup, environments, health_checks(package_data.folder("gitops")))}

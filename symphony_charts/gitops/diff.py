@@ -11,7 +11,8 @@ from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.gitops import snapshot
-from symphony_charts.gitops.pointer import Pointer, move_between, parse_pointer
+from symphony_charts.gitops.base import read_pointer
+from symphony_charts.gitops.pointer import Pointer, move_between
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.kinds.registry import kind_called, kind_of
@@ -359,13 +360,7 @@ class Published:
 
     def pointer(self, env: str) -> Pointer:
         """Return the pointer of the experiment in `env`. Raises NotFound."""
-        path = snapshot.pointer_path(env, self.team, self.name)
-        content = self._tip.read(path)
-        if content is None:
-            raise NotFound(
-                f"{env} runs no {self.team}/{self.name}", next=f"symph status {self.name} says where it runs"
-            )
-        return parse_pointer(content, path)
+        return read_pointer(self._tip, env, self.team, self.name)
 
     def in_environment(self, env: str) -> Side:
         """Return the side that `env` runs, with the environment's own values."""

@@ -11,7 +11,7 @@ import yaml
 
 from symphony_charts.chart.lint.finding import Finding, Severity, title
 from symphony_charts.errors import SpecError
-from symphony_charts.formats.data import maps, sub
+from symphony_charts.formats.data import sub
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault, place_key
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE
@@ -33,21 +33,6 @@ def _sync_policy(item: Object) -> dict[str, object]:
 def _sync_options(item: Object) -> set[str]:
     options = _sync_policy(item).get("syncOptions")
     return {str(option).strip() for option in options} if isinstance(options, list) else set()
-
-
-def _has_short_revision(item: Object) -> bool:
-    spec = sub(item, "spec", "template", "spec")
-    revisions = [source.get("targetRevision") for source in (sub(spec, "source"), *maps(spec, "sources"))]
-    revisions += [sub(generator, "git").get("revision") for generator in maps(item.get("spec"), "generators")]
-    return any(revision in ("main", "master", "HEAD", "develop") for revision in revisions)
-
-
-def _has_greedy_glob(item: Object) -> bool:
-    files = [
-        place for generator in maps(item.get("spec"), "generators") for place in maps(generator.get("git"), "files")
-    ]
-    names = {str(place.get("path", "")).rpartition("/")[2] for place in files}
-    return not names.isdisjoint(("*.yaml", "*.json", "config.yaml", "config.json", "*"))
 
 
 def _waits_for_jobs(item: Object) -> bool:
@@ -112,22 +97,6 @@ _ARGO_RULES = (
         lambda item: "{{" in _PATH_SEGMENT.sub("", str(sub(item, "spec", "template", "spec").get("project", ""))),
         "who may write the files chooses the project, and with it what is allowed",
         "write the project's name, or take it from the path: {{ index .path.segments 1 }}",
-    ),
-    _Rule(
-        "revision",
-        "warning",
-        "spec",
-        _has_short_revision,
-        "a branch without refs/heads/ makes Argo CD load all refs to resolve it",
-        "name it refs/heads/BRANCH in targetRevision and revision",
-    ),
-    _Rule(
-        "greedy-glob",
-        "warning",
-        "spec.generators.git.files",
-        _has_greedy_glob,
-        "it also takes files further down: a * matches / there",
-        "give such files a suffix of their own",
     ),
 )
 _FLUX_RULES = (

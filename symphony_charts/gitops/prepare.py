@@ -13,7 +13,7 @@ from symphony_charts.gitops.pointer import Given
 from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.snapshot import check_names, flux_secret_path
 from symphony_charts.prepare import Prepared, Verdict, judge, prepare
-from symphony_charts.secrets.files import Certificate, encrypted_secret, sealed_values, secret_name
+from symphony_charts.secrets.files import encrypted_secret, secret_name
 from symphony_charts.settings.project import Destination
 from symphony_charts.spec.data import Lock, render
 from symphony_charts.spec.files import SpecFile
@@ -50,7 +50,7 @@ def prepare_publish(
     given: Given | None = None,
     overrides: Values,
     destination: Destination | None,
-    certificate: Callable[[], Certificate] | None = None,
+    seal: Callable[[SpecFile, str, str], Values] | None = None,
     pools: Sequence[str] = (),
     force_unschedulable: bool = False,
     version: str | None = None,
@@ -61,8 +61,9 @@ def prepare_publish(
     """Return the chart of `spec` as an operation, with a check of the chart under the environment's own values.
 
     `overrides` become defaults of the chart; `settings` are the environment's values in the settings, `given` the
-    command's options about them. `certificate` is called if secrets must be sealed. Raises SpecError if packaging
-    fails, and PlacementError and CheckFailed if the chart under its own defaults cannot be scheduled or breaks a rule.
+    command's options about them. `seal` returns the values of sealed secrets for a namespace and name. Raises
+    SpecError if packaging fails, and PlacementError and CheckFailed if the chart under its own defaults cannot be
+    scheduled or breaks a rule.
     """
     prepared = prepare(spec, overrides=overrides or None, pools=pools, force=True)
     experiment = prepared.experiment
@@ -73,7 +74,7 @@ def prepare_publish(
     check = _checker(prepared, chart, spec, namespace, verdicts, is_forced=force_unschedulable)
     if env is None:
         check({})
-    sealed, secret_file = _secrets(spec, experiment, certificate, namespace, env, team) if env else ({}, None)
+    sealed, secret_file = _secrets(spec, experiment, seal, namespace, env, team) if env else ({}, None)
     commit = source_commit(spec.path.absolute().parent)
     operation = Publish(
         team=team,
@@ -101,7 +102,7 @@ def prepare_publish(
 def _secrets(
     spec: SpecFile,
     experiment: Experiment,
-    certificate: Callable[[], Certificate] | None,
+    seal: Callable[[SpecFile, str, str], Values] | None,
     namespace: str,
     env: str,
     team: str,
@@ -110,9 +111,9 @@ def _secrets(
     if not experiment.secrets:
         return {}, None
     if source == "sealed":
-        if certificate is None:
+        if seal is None:
             raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
-        return sealed_values(spec, certificate(), namespace, secret_name(spec)), None
+        return seal(spec, namespace, secret_name(spec)), None
     if source == "sops":
         path = flux_secret_path(env, team, experiment.name)
         return {}, encrypted_secret(spec, path, namespace, secret_name(spec))

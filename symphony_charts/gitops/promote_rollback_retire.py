@@ -18,6 +18,7 @@ from symphony_charts.gitops.base import (
     expect_version,
     new_beside,
     pointer_or_none,
+    read_pointer,
 )
 from symphony_charts.gitops.pointer import (
     Deployed,
@@ -175,16 +176,6 @@ class Retire:
         )
 
 
-def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
-    """Return the pointer of an experiment in an environment. Raises NotFound without one."""
-    pointer = pointer_or_none(tip, env, team, name)
-    if pointer is None:
-        others = [path.removesuffix(snapshot.POINTER_SUFFIX) for path in tip.folder(snapshot.pointer_folder(env, team))]
-        hint = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
-        raise NotFound(f"{env} runs no {team}/{name}", hint, f"symph publish {name} --env {env}")
-    return pointer
-
-
 def _folders(team: str, name: str, *envs: str) -> list[str]:
     return [snapshot.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team, name))]
 
@@ -260,34 +251,33 @@ def _change(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tidy:
-    """Remove all versions of `experiments` (team, name) except the newest `keep` and those that a pointer needs.
+    """Remove all versions of each chart except the newest `keep` and those that a pointer needs.
 
-    A pointer needs its current version and the versions in its history, for rollbacks. Pointers are read from the
-    `pointer_folders` of the newest tip, so that new ones count, too.
+    A pointer needs its current version and the versions in its history, for rollbacks.
     """
 
     keep: int
-    experiments: tuple[tuple[str, str], ...]
-    pointer_folders: tuple[str, ...]
 
     def folders(self) -> Iterable[str]:
-        return [*(snapshot.versions_path(*each) for each in self.experiments), *self.pointer_folders]
+        return ["charts", "envs"]
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        paths = [f"{folder}/{name}" for folder in self.pointer_folders for name in tip.folder(folder)]
-        return [path for path in paths if snapshot.pointer_name(path) is not None]
+        return snapshot.pointer_paths(tip)
 
     def change(self, tip: Snapshot) -> Change:
         needed = set()
-        for path in self.files(tip):
-            pointer = parse_pointer(tip.read(path) or b"", path)
+        for path, content in tip.read_all(snapshot.pointer_paths(tip)).items():
+            pointer = parse_pointer(content, path)
             parent = pointer.chart.rpartition("/")[0]
             needed |= {pointer.chart, *(f"{parent}/{entry.version}" for entry in pointer.history)}
+        teams = tip.folders_in("charts")
+        tip.load(teams)
+        charts = [chart for team in teams for chart in tip.folders_in(team)]
+        tip.load(charts)
         removed = []
-        for team, name in self.experiments:
-            folder = snapshot.versions_path(team, name)
-            versions = sorted(tip.folder(folder), key=version_key, reverse=True)
-            removed += [f"{folder}/{each}" for each in versions[self.keep :] if f"{folder}/{each}" not in needed]
+        for chart in charts:
+            versions = sorted(tip.folder(chart), key=version_key, reverse=True)
+            removed += [f"{chart}/{each}" for each in versions[self.keep :] if f"{chart}/{each}" not in needed]
         return Change(
             subject=f"gc: {len(removed)} chart versions that nothing needs",
             edits=dict.fromkeys(removed),

@@ -89,6 +89,10 @@ class Snapshot:
             raise _unreadable(path or "its newest commit")
         return self._folders[path]
 
+    def folders_in(self, path: str) -> list[str]:
+        """Return the paths of the folders in a folder, sorted."""
+        return [f"{path}/{name}" for name, entry in sorted(self.folder(path).items()) if entry.is_folder]
+
     def entry(self, path: str) -> Entry | None:
         parent, _, name = path.rpartition("/")
         return self.folder(parent).get(name)
@@ -238,6 +242,16 @@ def pointer_name(path: str) -> tuple[str, str, str] | None:
     if len(parts) != 4 or parts[0] != "envs" or not parts[3].endswith(POINTER_SUFFIX):
         return None
     return parts[1], parts[2], parts[3].removesuffix(POINTER_SUFFIX)
+
+
+def pointer_paths(tip: Snapshot, env: str | None = None) -> list[str]:
+    """Return the paths of all pointers of `env`, or of all environments."""
+    envs = [f"envs/{env}"] if env else tip.folders_in("envs")
+    tip.load(envs)
+    teams = [team for folder in envs for team in tip.folders_in(folder)]
+    tip.load(teams)
+    paths = [f"{team}/{name}" for team in teams for name in sorted(tip.folder(team))]
+    return [path for path in paths if pointer_name(path) is not None]
 
 
 def flux_path(env: str, team: str, name: str) -> str:

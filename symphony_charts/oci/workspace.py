@@ -17,9 +17,9 @@ from symphony_charts.oci.transport import Access
 # Source: moby/patternmatcher, patternmatcher.go and ignorefile/ignorefile.go; Docker docs, "Build context". The last
 # pattern that matches a path or a folder above it decides; `!` includes files again.
 
-_ESCAPED = frozenset(".$+()|{}")
-# Python reserves these within a set for future use; Go takes them literally.
-_ESCAPED_IN_SET = frozenset("[&~|")
+_PIECE = re.compile(r"\*\*/?|\\.|\[(?:\\.|[^\]\\])+\]|.", re.DOTALL)
+# Escapes, and characters that Python reserves in a set.
+_IN_SET = re.compile(r"\\.|[\[&~|]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,39 +92,20 @@ def _expression(glob: str) -> re.Pattern[str]:
     if rest != glob and not any(character in rest for character in "*?[]\\"):
         # Docker compares the end of the path in this case: `**b` matches any path that ends with b.
         return re.compile(f"(?:.*{re.escape(rest)}|{re.escape(rest.removeprefix('/'))})", re.DOTALL)
-    parts: list[str] = []
-    position, in_set = 0, False
-    while position < len(glob):
-        character = glob[position]
-        position += 1
-        if character == "*" and not in_set:
-            position, part = _stars(glob, position)
-            parts.append(part)
-        elif character == "?" and not in_set:
-            parts.append("[^/]")
-        elif character == "\\":
-            if position == len(glob):
-                raise ValueError("it ends with a backslash")
-            parts.append(re.escape(glob[position]))
-            position += 1
-        elif character in "[]":
-            parts.append("\\[" if in_set and character == "[" else character)
-            in_set = character == "[" or (in_set and character != "]")
-        else:
-            is_special = character in (_ESCAPED_IN_SET | _ESCAPED if in_set else _ESCAPED)
-            parts.append(f"\\{character}" if is_special else character)
-    if in_set:
-        raise ValueError("a [ is not closed")
-    return re.compile("".join(parts), re.DOTALL)
+    pieces = _PIECE.findall(glob)
+    return re.compile("".join(map(_part, pieces[:-1])) + _part(pieces[-1], is_last=True), re.DOTALL)
 
 
-def _stars(glob: str, position: int) -> tuple[int, str]:
-    if not glob.startswith("*", position):
-        return position, "[^/]*"
-    position += 1
-    if glob.startswith("/", position):
-        position += 1
-    return position, ".*" if position == len(glob) else "(.*/)?"
+def _part(piece: str, *, is_last: bool = False) -> str:
+    if piece.startswith("**"):
+        return ".*" if is_last else "(.*/)?"
+    if piece in ("*", "?"):
+        return "[^/]*" if piece == "*" else "[^/]"
+    if piece in ("[", "\\"):
+        raise ValueError("a [ is not closed" if piece == "[" else "it ends with a backslash")
+    if piece.startswith("["):
+        return f"[{_IN_SET.sub(lambda found: re.escape(found[0][-1]), piece[1:-1])}]"
+    return re.escape(piece[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

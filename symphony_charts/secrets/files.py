@@ -1,4 +1,4 @@
-"""Read and seal secret files; encrypt manifests with sops."""
+"""Read secret files; make the Secret of them, also encrypted with sops."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from symphony_charts.chart.build.chart import Release, build
-from symphony_charts.chart.build.faults import sealed_for
-from symphony_charts.errors import Problem, SpecError, ToolFailed, ToolMissing
-from symphony_charts.formats.data import Values
+from symphony_charts.errors import Problem, SpecError, ToolFailed
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.spec.files import SpecFile
@@ -26,65 +23,6 @@ from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_file
 from symphony_charts.system.subprocess_runner import run
 from symphony_charts.system.user_folders import state_dir
-
-# Format of one value: two bytes (big endian) with the length of the encrypted session key, that key (RSA-OAEP with
-# SHA-256, MGF1 with SHA-256, with the scope of the value as its label), then AES-256-GCM of the value under the session
-# key with a nonce of twelve zero bytes, all in standard base64. Source: bitnami-labs/sealed-secrets,
-# pkg/crypto/crypto.go, pkg/apis/sealedsecrets/v1alpha1/sealedsecret_expansion.go.
-
-Scope: TypeAlias = Literal["strict", "namespace-wide", "cluster-wide"]
-_KEY_BYTES, _NONCE = 32, bytes(12)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
-    """A controller's certificate: its SHA-256 fingerprint (hex) and its public key."""
-
-    fingerprint: str
-    public_key: object
-
-
-def read_certificate(pem: bytes, at: str = "") -> Certificate:
-    """Return the certificate in `pem`. Raises SpecError if it is invalid, ToolMissing without the extra `seal`."""
-    # The extra `seal` installs it.
-    try:
-        from cryptography import x509
-        from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-        from cryptography.hazmat.primitives.hashes import SHA256
-    except ImportError as error:
-        raise ToolMissing("sealing needs the package cryptography", extra="seal") from error
-    try:
-        certificate = x509.load_pem_x509_certificate(pem)
-    except ValueError as error:
-        hint = "kubeseal --fetch-cert prints the right one"
-        raise SpecError.one("this is no certificate of a sealed-secrets controller", at=at, next=hint) from error
-    key = certificate.public_key()
-    if not isinstance(key, RSAPublicKey):
-        raise SpecError.one(
-            "the certificate holds no RSA key", at=at, next="kubeseal --fetch-cert prints the right one"
-        )
-    return Certificate(fingerprint=certificate.fingerprint(SHA256()).hex(), public_key=key)
-
-
-def label_of(scope: Scope, namespace: str, name: str) -> bytes:
-    """Return the scope of a value: a Secret, a namespace, or nothing."""
-    return sealed_for(scope, namespace, name).encode()
-
-
-def seal(certificate: Certificate, value: bytes, label: bytes, session_key: bytes) -> str:
-    """Return `value` sealed with a random `session_key` of 32 bytes, which must never be reused."""
-    # From the extra `seal`; `read_certificate` has already checked it.
-    from cryptography.hazmat.primitives.asymmetric.padding import MGF1, OAEP
-    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.hashes import SHA256
-
-    key = certificate.public_key
-    if not isinstance(key, RSAPublicKey) or len(session_key) != _KEY_BYTES:
-        raise ValueError("sealing takes an RSA key and 32 random bytes")
-    encrypted = key.encrypt(session_key, OAEP(mgf=MGF1(SHA256()), algorithm=SHA256(), label=label))
-    body = AESGCM(session_key).encrypt(_NONCE, value, None)
-    return base64.b64encode(len(encrypted).to_bytes(2, "big") + encrypted + body).decode()
 
 
 @dataclass(slots=True)
@@ -102,23 +40,6 @@ class SealStore:
         parts = (fingerprint.encode(), label, key.encode(), value)
         framed = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
         return hmac.new(self.secret, framed, hashlib.sha256).hexdigest()
-
-
-def seal_all(
-    certificate: Certificate,
-    contents: Mapping[str, bytes],
-    label: bytes,
-    store: SealStore,
-    random_bytes: Callable[[int], bytes],
-) -> dict[str, str]:
-    """Return all `contents` (by key) sealed; reuse ciphertexts in `store`, and add new ones to it."""
-    sealed = {}
-    for key in sorted(contents):
-        name = store.name_of(certificate.fingerprint, label, key, contents[key])
-        if name not in store.sealed:
-            store.sealed[name] = seal(certificate, contents[key], label, random_bytes(_KEY_BYTES))
-        sealed[key] = store.sealed[name]
-    return sealed
 
 
 # Kubernetes refuses a larger Secret (k8s.io/api/core/v1, MaxSecretSize).
@@ -238,22 +159,6 @@ def _fetch(address: str) -> bytes:
     return content
 
 
-def sealed_values(spec: SpecFile, certificate: Certificate, namespace: str, name: str) -> Values:
-    """Return the sealed files of `spec` for one namespace as values; unchanged files keep their ciphertext.
-
-    Raises SpecError for files that cannot be read.
-    """
-    contents = read_secrets(spec)
-    label = label_of(spec.experiment.secret_source.scope, namespace, name)
-    store, path = _open_store(certificate.fingerprint)
-    before = dict(store.sealed)
-    sealed = seal_all(certificate, contents, label, store, os.urandom)
-    if store.sealed != before:
-        write_file(path, json.dumps(store.sealed, indent=1, sort_keys=True).encode(), mode=0o600)
-    bound = {"sealedFor": label.decode()} if label else {}
-    return {"secrets": {"encryptedData": sealed, **bound}}
-
-
 def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> bytes:
     """Return the Secret of `spec`, encrypted by sops for the place `path`; an unchanged one keeps its ciphertext.
 
@@ -261,7 +166,7 @@ def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> by
     """
     secret = secret_object(spec.experiment, read_secrets(spec), name, namespace)
     manifest = dump(secret).encode()
-    store, file = _open_store("sops")
+    store, file = open_store("sops")
     key = store.name_of("sops", path.encode(), name, manifest)
     if key not in store.sealed:
         store.sealed[key] = _encrypt_manifest(manifest, path, spec.path.absolute().parent).decode()
@@ -269,7 +174,8 @@ def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> by
     return store.sealed[key].encode()
 
 
-def _open_store(fingerprint: str) -> tuple[SealStore, Path]:
+def open_store(fingerprint: str) -> tuple[SealStore, Path]:
+    """Return the values sealed for a certificate, and their file."""
     folder = state_dir() / "seals"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key, path = folder / "key", folder / f"{fingerprint}.json"

@@ -10,7 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from symphony_charts.errors import Conflict
 from symphony_charts.secrets.decoding import View, is_large_binary, views
@@ -182,6 +182,10 @@ class _Form:
     how: str
 
     @property
+    def title(self) -> str:
+        return f"{self.name}, {self.piece}" if self.piece else self.name
+
+    @property
     def found(self) -> Found:
         """The form as a finding, whose fingerprint depends only on names, not on the spec's location."""
         file = self.name.removeprefix("the secret ").partition(" of ")[0]
@@ -197,6 +201,8 @@ class Guard:
 
     def __init__(self, secrets: Mapping[str, bytes], *, allowed: Collection[str] = ()) -> None:
         self._allowed = frozenset(allowed)
+        # Computing a fingerprint is slow, so look at the rule first.
+        self._allowed_rules = {text.rpartition(":")[0] for text in self._allowed} | self._allowed
         self._forms: dict[bytes, _Form] = {}
         for name, content in secrets.items():
             for piece, part in pieces(content):
@@ -211,9 +217,7 @@ class Guard:
             places.setdefault(content, path)
         looked = [view for content, path in places.items() for view in views(path, content)]
         hidden, leaks = self._in_names({*files, *(view.path for view in looked)})
-        for leak in self._in_views(looked):
-            shown = _shown(leak.path, hidden)
-            leaks.append(Leak(path=shown, name=leak.name, how=leak.how, line=leak.line, found=leak.found))
+        leaks += [replace(leak, path=_shown(leak.path, hidden)) for leak in self._in_views(looked)]
         first: dict[tuple[str, str, bytes], Leak] = {}
         for leak in leaks:
             first.setdefault((leak.path, leak.found.rule, leak.found.secret), leak)
@@ -229,11 +233,11 @@ class Guard:
 
     def _in_views(self, looked: list[View]) -> Iterator[Leak]:
         for view, form in self._declared_in(looked):
-            yield from self._kept(view, [form.found], form)
+            yield from self._kept(view, [form.found], form.title, form.how)
         for view in looked:
             if view.is_cut:
-                name = view.path.rpartition("/")[2]
-                yield from self._kept(view, [Found(rule=f"packed:{name}", secret=b"", start=0)])
+                found = Found(rule=f"packed:{view.path.rpartition('/')[2]}", secret=b"", start=0)
+                yield from self._kept(view, [found], "more than can be looked through")
             elif not is_large_binary(view.data):
                 yield from self._kept(view, search(view.data, view.path))
 
@@ -259,31 +263,23 @@ class Guard:
                 found = [leak for view in views("", data) for leak in self._in_views([view])]
                 if found:
                     hidden[part] = _without(part, [leak.found.secret for leak in found])
-                    leaks += [
-                        Leak(path=f"the name {hidden[part]}", name=leak.name, how=leak.how, found=leak.found)
-                        for leak in found
-                    ]
+                    leaks += [replace(leak, path=f"the name {hidden[part]}", line=0) for leak in found]
         for path in sorted(paths):
             view = View(path=_shown(path, hidden), data=b"")
             leaks += self._kept(view, search_path(path))
         return hidden, leaks
 
-    def _kept(self, view: View, findings: Iterable[Found], form: _Form | None = None) -> Iterator[Leak]:
-        rules = {text.rpartition(":")[0] for text in self._allowed} | self._allowed
+    def _kept(self, view: View, findings: Iterable[Found], name: str = "", how: str = "") -> Iterator[Leak]:
+        """Yield the leaks that are not allowed; without a `name`, findings by a rule of `rules`."""
+        layers = ", ".join(f"in {layer}" for layer in view.layers)
+        how = ", ".join(filter(None, (layers, how))) or "in the clear"
         for found in findings:
-            if found.rule in rules and fingerprint_of(found) in self._allowed:
+            if found.rule in self._allowed_rules and fingerprint_of(found) in self._allowed:
                 continue
-            layers = ", ".join(f"in {layer}" for layer in view.layers)
-            if form is not None:
-                name = f"{form.name}, {form.piece}" if form.piece else form.name
-                yield Leak(path=view.path, name=name, how=", ".join(filter(None, (layers, form.how))), found=found)
-            elif view.is_cut:
-                name = "more than can be looked through"
-                yield Leak(path=view.path, name=name, how=layers, found=found)
-            else:
-                line = 0 if view.layers else view.data.count(b"\n", 0, found.start) + 1
-                name = f"a secret by the rule {found.rule}"
-                yield Leak(path=view.path, name=name, how=layers or "in the clear", line=line, found=found)
+            line = 0 if name or view.layers else view.data.count(b"\n", 0, found.start) + 1
+            yield Leak(
+                path=view.path, name=name or f"a secret by the rule {found.rule}", how=how, line=line, found=found
+            )
 
 
 def _without(part: str, secrets: list[bytes]) -> str:

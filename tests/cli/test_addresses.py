@@ -28,9 +28,7 @@ def test_a_volume_whose_address_holds_a_secret_is_refused(url: str, words: tuple
 
 
 @pytest.mark.parametrize("url", BAD)
-@pytest.mark.parametrize(
-    "words", [PUBLISH, ("status", "--env", "dev"), (*INIT, "--environments", "dev", "--into", "charts")]
-)
+@pytest.mark.parametrize("words", [PUBLISH, ("status", "--env", "dev"), (*INIT, "--into", "charts")])
 def test_a_repository_whose_address_holds_a_secret_is_refused(
     url: str, words: tuple[str, ...], project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

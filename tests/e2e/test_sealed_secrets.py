@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives import serialization
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.release import merge
 from symphony_charts.errors import ToolFailed
-from symphony_charts.secrets.files import SealStore, encrypted_secret, label_of, read_certificate, seal_all
+from symphony_charts.secrets.files import SealStore, encrypted_secret
+from symphony_charts.secrets.sealing import label_of, read_certificate, seal_all
 from symphony_charts.spec import files
 from tests.chart.harness import built_of, experiment_of
 from tests.e2e.tools.build import find_tool

@@ -98,11 +98,6 @@ def test_every_check_takes_an_object_without_status_for_unfinished(check: str) -
     assert health(check, {"status": {}})[0] == "Progressing"
 
 
-def test_a_job_that_waits_can_be_called_progressing() -> None:
-    checks = health_checks(package_data.folder("gitops"), suspended_as="Progressing")
-    assert health("batch_Job", conditions(condition("Suspended")), checks)[0] == "Progressing"
-
-
 def test_the_controllers_own_words_are_the_message() -> None:
     item = conditions(condition("Failed", message="Job has reached the specified backoff limit"))
     assert health("batch_Job", item)[1] == "Job has reached the specified backoff limit"

@@ -51,10 +51,7 @@ def test_what_is_right_has_no_finding(item: dict[str, Any]) -> None:
         (APPS, OPTIONS, ["Force=true", "Replace=true"], "replace"),
         (APPS, "spec.template.spec.project", "{{ .project }}", "templated-project"),
         (APPS, "spec.template.spec.syncPolicy.automated.selfHeal", True, "self-heal"),
-        (APPS, "spec.template.spec.source.targetRevision", "main", "revision"),
         (APPS, "spec.template.metadata.annotations", None, "generate-paths"),
-        (APPS, "spec.generators.0.git.revision", "HEAD", "revision"),
-        (APPS, "spec.generators.0.git.files", [{"path": "envs/*/*.yaml"}], "greedy-glob"),
         (RELEASE, "spec.upgrade", {"disableWait": False}, "flux-wait"),
     ],
 )

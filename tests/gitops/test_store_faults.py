@@ -323,18 +323,22 @@ def test_a_tip_loads_what_is_read(store: MakeStore) -> None:
     assert sorted(tip.below("charts/team/rl/0.1.0")) == ["Chart.yaml", "templates/config.yaml", "values.yaml"]
 
 
-def test_a_cache_that_lost_where_its_history_begins_is_made_anew(tmp_path: Path, store: MakeStore, bare: Path) -> None:
-    """Git would look for that history in a request for each commit, without end."""
-    for number in (1, 2, 3):
-        apply(store("other"), small_publish("rl", number))
-    apply(store(), small_publish("mine", 1))
-    (shallow,) = (tmp_path / "cache").glob("*/repo.git/shallow")
-    shallow.unlink()
-    canary = shallow.with_name("canary")
-    canary.touch()
-    apply(store(), small_publish("mine", 2))
-    assert not canary.exists()
-    assert len(history(bare)) == 6
+@pytest.mark.parametrize("others", [(), ("other",)])
+def test_a_publish_to_a_deleted_branch_is_refused_until_it_is_restored(
+    others: tuple[str, ...], store: MakeStore, bare: Path
+) -> None:
+    last = apply(store(), small_publish("rl", 1)).commit
+    for branch in others:
+        git(bare, "branch", branch, "main")
+    git(bare, "update-ref", "-d", "refs/heads/main")
+    for _ in range(2):
+        with pytest.raises(Conflict, match="the branch main has been deleted") as caught:
+            apply(store(), small_publish("rl", 2))
+        assert f"{last}:refs/heads/main" in caught.value.next
+    assert git(bare, "branch", "--format=%(refname:short)").split() == list(others)
+    git(bare, "update-ref", "refs/heads/main", str(last))
+    apply(store(), small_publish("rl", 2))
+    assert len(history(bare)) == 3
 
 
 def test_a_symbolic_link_in_the_way_is_refused(store: MakeStore, bare: Path) -> None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.cli.main import main
 from symphony_charts.errors import SpecError
-from symphony_charts.secrets.files import Certificate, SealStore, label_of, read_certificate, seal, seal_all
+from symphony_charts.secrets.files import SealStore
 
 x509 = pytest.importorskip("cryptography.x509")
 from cryptography.exceptions import InvalidTag  # noqa: E402 - after the skip
@@ -25,6 +25,14 @@ from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402 -
 from cryptography.hazmat.primitives.asymmetric import padding, rsa  # noqa: E402 - likewise
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: E402 - likewise
 from cryptography.x509.oid import NameOID  # noqa: E402 - likewise
+
+from symphony_charts.secrets.sealing import (  # noqa: E402 - likewise
+    Certificate,
+    label_of,
+    read_certificate,
+    seal,
+    seal_all,
+)
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 

@@ -47,24 +47,21 @@ class _Checkout:
         return {path: (self.top / path).read_bytes() for path in entries}
 
 
-def apply_to_checkout(checkout: Path, edits: Edits) -> int:
-    """Write `edits` into `checkout`, new files before any removal; return the number of changed paths.
+def apply_to_checkout(checkout: Path, edits: Edits) -> None:
+    """Write `edits` into `checkout`.
 
     Raises Conflict if a symbolic link would lead out of the checkout, ToolFailed if the disk refuses.
     """
-    touched = 0
     try:
-        for path, content in edits.items():
-            if content is not None:
-                _check_place(checkout, path)
-                touched += write_file(checkout / path, content)
-        for path, content in edits.items():
+        # Removals first: other edits may add files below a removed folder.
+        for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
+            _check_place(checkout, path)
             if content is None:
-                _check_place(checkout, path)
-                touched += _remove(checkout, checkout / path, edits)
+                _remove(checkout, checkout / path)
+            else:
+                write_file(checkout / path, content)
     except OSError as error:
         raise ToolFailed(f"cannot write into {checkout}: {error.strerror}", at=str(error.filename)) from error
-    return touched
 
 
 def _entry(item: os.DirEntry[str], with_id: bool) -> Entry:
@@ -93,22 +90,15 @@ def _check_place(checkout: Path, path: str) -> None:
         )
 
 
-def _remove(checkout: Path, path: Path, edits: Edits) -> int:
+def _remove(checkout: Path, path: Path) -> None:
     if path.is_dir():
-        kept = {checkout / other for other, content in edits.items() if content is not None}
-        gone = [file for file in path.rglob("*") if file.is_file() and file not in kept]
-        if len(gone) == sum(1 for file in path.rglob("*") if file.is_file()):
-            shutil.rmtree(path)
-            return 1
-        for file in gone:
-            file.unlink()
-        return 1
-    if not path.exists():
-        return 0
-    path.unlink()
+        shutil.rmtree(path)
+    elif path.exists():
+        path.unlink()
+    else:
+        return
     # Git has no empty folders.
     for parent in path.parents:
         if parent == checkout or any(parent.iterdir()):
             break
         parent.rmdir()
-    return 1

@@ -153,7 +153,7 @@ class Placed:
 
 def pointers(tip: Snapshot, env: str | None) -> list[Placed]:
     """Return every pointer of `env`, or of all environments; an unreadable one does not affect the others."""
-    paths = _pointer_paths(tip, env)
+    paths = gitops_snapshot.pointer_paths(tip, env)
     tip.load((), lambda _tip: paths)
     placed = [_placed(tip, path) for path in paths]
     charts = [each.pointer.chart for each in placed if each.pointer]
@@ -162,19 +162,6 @@ def pointers(tip: Snapshot, env: str | None) -> list[Placed]:
         replace(each, has_chart=each.pointer is not None and tip.entry(each.pointer.chart) is not None)
         for each in placed
     ]
-
-
-def _pointer_paths(tip: Snapshot, env: str | None) -> list[str]:
-    folders = [f"envs/{env}"] if env else _folders(tip, "envs")
-    tip.load(folders)
-    teams = [team for folder in folders for team in _folders(tip, folder)]
-    tip.load(teams)
-    paths = [f"{team}/{name}" for team in teams for name in sorted(tip.folder(team))]
-    return [path for path in paths if gitops_snapshot.pointer_name(path) is not None]
-
-
-def _folders(tip: Snapshot, path: str) -> list[str]:
-    return [f"{path}/{name}" for name, entry in sorted(tip.folder(path).items()) if entry.is_folder]
 
 
 def _placed(tip: Snapshot, path: str) -> Placed:
@@ -195,7 +182,7 @@ def objects_of_environment(tip: Snapshot, env: str) -> tuple[list[dict[str, obje
         SpecError: A chart refuses the values of its environment.
         ToolMissing: symph cannot build a chart again, and helm is not installed.
     """
-    contents = tip.read_all(_pointer_paths(tip, env))
+    contents = tip.read_all(gitops_snapshot.pointer_paths(tip, env))
     pointers = [parse_pointer(content, path) for path, content in contents.items()]
     tip.read_below(pointer.chart for pointer in pointers)
     objects: list[dict[str, object]] = []

@@ -14,18 +14,26 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.base import Change, Operation, message_of
-from symphony_charts.gitops.snapshot import Edits, Snapshot, below, check_edits, file_entry
-from symphony_charts.gitops.store.load import snapshot_of
+from symphony_charts.gitops.snapshot import Edits, Entry, Snapshot, below, check_edits, file_entry, parse_tree
 from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import find_commit, import_tree, write_commit
+from symphony_charts.system.git.objects import find_commit, import_tree, read_objects, write_commit
 from symphony_charts.system.git.program import identity, is_signing, signing_options
-from symphony_charts.system.git.remote import Answer, ToolUnreachable, fetch_since, fetch_tip, is_reachable, push
+from symphony_charts.system.git.remote import (
+    Answer,
+    ToolUnreachable,
+    fetch_files,
+    fetch_since,
+    fetch_tip,
+    is_reachable,
+    push,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +54,11 @@ def author_of(repository: Repository, key: str | None = None) -> Author:
     `key` overrides the settings' key; an empty one leaves the commit unsigned. Without either, git's ``commit.gpgsign``
     applies. Raises SpecError if git has no identity, or a key is missing.
     """
-    who = identity(repository.author)
+    name, committer = identity(repository.author)
     chosen = repository.sign if key is None else key
     is_usual = key is None and not chosen
     sign = signing_options(chosen) if chosen else () if is_usual and is_signing() else None
-    return Author(name=who.author, committer=who.committer, sign=sign)
+    return Author(name=name, committer=committer, sign=sign)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +106,42 @@ def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
             raise Conflict(f"two operations change {twice}", next="make them one after the other")
         edits.update(change.edits)
     return edits
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """The source of snapshots of one commit; `lock` holds the cache unless its user does."""
+
+    cache: Cache
+    commit: str
+    root: str
+    lock: Callable[[], AbstractContextManager[None]]
+
+    def folders(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Entry]]:
+        with self.lock():
+            items = read_objects(self.cache.repo, [f"{self.commit}:{below(self.root, path)}" for path in paths])
+        found = {
+            path: parse_tree(item[2])
+            for path, item in zip(paths, items, strict=True)
+            if item is not None and item[0] == "tree"
+        }
+        # The folder in a larger repository may not exist before the first write.
+        return {"": {}, **found} if self.root and "" in paths else found
+
+    def files(self, entries: Mapping[str, Entry]) -> Mapping[str, bytes]:
+        blobs = [entry.oid for entry in entries.values()]
+        with self.lock():
+            fetch_files(self.cache, blobs)
+            items = read_objects(self.cache.repo, blobs)
+        return {path: item[2] for path, item in zip(entries, items, strict=True) if item is not None}
+
+
+def snapshot_of(
+    cache: Cache, commit: str, root: str, lock: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Snapshot:
+    """Return the folder `root` of `commit` (empty: of a branch that does not exist yet)."""
+    source = _Commit(cache, commit, root, lock) if commit else None
+    return Snapshot(commit=commit, root=root, source=source)
 
 
 # The wait between attempts grows from the first value to one of the others: the second for a local server.

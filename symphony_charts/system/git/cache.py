@@ -74,7 +74,7 @@ class Cache:
         """
         if self.repo.is_dir() and self._is_overgrown():
             self.drop()
-        if (self.folder / "made").is_file() and self._is_whole():
+        if (self.folder / "made").is_file() and (self.repo / "config").is_file():
             return
         # Check git's version only when a cache is created: the check takes 5 ms.
         git_version()
@@ -87,25 +87,9 @@ class Cache:
 
     def drop(self) -> None:
         """Empty the cache; needs the lock."""
-        for name in ("made", "tip", "blobs", "unfiltered", "shallow"):
+        for name in ("made", "tip", "blobs"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
-
-    def _is_whole(self) -> bool:
-        """Return True if git would accept it as a repository: cleaners of temporary folders remove parts."""
-        needed = ["HEAD", "config", "objects/pack", "refs"]
-        if (self.folder / "shallow").exists():
-            # Without this file git searches endlessly, commit by commit, for history that is not here.
-            needed.append("shallow")
-        return all((self.repo / name).exists() for name in needed)
-
-    def note_depth(self) -> None:
-        """Record after a fetch if git knows where the local history begins; needs the lock."""
-        with contextlib.suppress(OSError):
-            if (self.repo / "shallow").exists():
-                (self.folder / "shallow").touch(mode=0o600)
-            else:
-                (self.folder / "shallow").unlink(missing_ok=True)
 
     @property
     def tip(self) -> str | None:
@@ -122,19 +106,9 @@ class Cache:
         """Record the tip, with `is_of_base` the tip of the base branch; empty if there is none."""
         write_file(self.folder / "tip", f"{commit}{' base' if is_of_base else ''}\n".encode(), mode=0o600)
 
-    @property
-    def has_all_files(self) -> bool:
-        """True if the server sent the content of all files, because it does not support partial clones."""
-        return (self.folder / "unfiltered").exists()
-
-    def note_all_files(self) -> None:
-        """Record that the server cannot omit files."""
-        with contextlib.suppress(OSError):
-            (self.folder / "unfiltered").touch(mode=0o600)
-
     def missing(self, blobs: set[str]) -> set[str]:
         """Return the `blobs` that may be missing here."""
-        return set() if self.has_all_files else blobs - set(self._read("blobs").split())
+        return blobs - set(self._read("blobs").split())
 
     def note_blobs(self, blobs: set[str]) -> None:
         # A lost record only costs another request.

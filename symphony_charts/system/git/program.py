@@ -298,16 +298,8 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     return git(repo, "rev-parse", "HEAD").text.strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
-    """Author and committer, each as ``Name <mail>``."""
-
-    author: str
-    committer: str
-
-
-def identity(configured_author: str = "") -> Identity:
-    """Return author and committer from git's settings and environment.
+def identity(configured_author: str = "") -> tuple[str, str]:
+    """Return author and committer, each as ``Name <mail>``, from git's settings and environment.
 
     `configured_author` replaces the author, and the committer if git knows none. Raises SpecError if git knows
     neither.
@@ -320,7 +312,7 @@ def identity(configured_author: str = "") -> Identity:
             "author",
             'git config --global user.name "Your Name"; git config --global user.email you@example.org',
         )
-    return Identity(author=author, committer=committer)
+    return author, committer
 
 
 def _ident(variable: str) -> str:

@@ -22,7 +22,6 @@ from symphony_charts.system.subprocess_runner import Completed, progress_notice
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _HEADS = "refs/symph/heads/"
 _BASE_REF = "refs/symph/base"
-_NO_FILTER = "filtering not recognized by server"
 
 
 class ToolUnreachable(ToolFailed):
@@ -67,8 +66,6 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
             what = f"the repository has no branch {cache.base or cache.branch}"
             raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
         raise _failed(ended, f"cannot read {cache.url}")
-    if _NO_FILTER in ended.error_text:
-        cache.note_all_files()
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip, is_of_base=is_of_base)
     return tip
@@ -90,9 +87,7 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
 
 
 def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
-    ended = _ask(cache, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
-    cache.note_depth()
-    return ended
+    return _ask(cache, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
 
 
 def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Completed:
