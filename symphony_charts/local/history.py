@@ -59,7 +59,7 @@ def is_run_of(run: Run, experiment: Experiment, folder: Path) -> bool:
 
 def _without_secrets(experiment: Experiment, folder: Path) -> dict[str, object]:
     # The list of secret files contains no secret and is needed to restore them.
-    texts = _secrets(experiment.secrets, folder)
+    texts = read_secrets(experiment.secrets, folder)
     data = to_data(experiment)
     return {key: value if key == "secrets" else without_secrets(value, texts) for key, value in data.items()}
 
@@ -77,7 +77,7 @@ def load_saved(run: Run) -> SavedRun:
         ) from None
     plan = run.plan()
     folder = Path(plan.folder)
-    secrets = _secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
+    secrets = read_secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
     experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().commits)
     return SavedRun(experiment=experiment, ports=plan.ports, folder=folder)
 
@@ -182,7 +182,8 @@ def _disk_usage(folder: Path) -> int:
     return total
 
 
-def _secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:
+def read_secrets(secrets: Sequence[SecretFile], folder: Path) -> dict[str, bytes]:
+    """Return the contents of secret files by their keys, without those that cannot be read."""
     found = {}
     for secret in secrets:
         try:

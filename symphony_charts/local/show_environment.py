@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import UsageError
-from symphony_charts.local.history import load_saved
+from symphony_charts.local.history import load_saved, read_secrets
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.environment import MASK, secret_names
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
@@ -18,7 +18,6 @@ from symphony_charts.local.runs import find_run, find_slots
 from symphony_charts.spec import files
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, allocate, pods_of
-from symphony_charts.spec.sources import key_of
 from symphony_charts.spec.variable_names import is_shell_name
 
 
@@ -62,7 +61,7 @@ def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) ->
         experiment=plan.experiment,
         process=process.name,
         env=process.env,
-        secret=_secret(spec.experiment, process, _contents(spec.experiment, folder)),
+        secret=_secret(spec.experiment, process, read_secrets(spec.experiment.secrets, folder)),
         has_preamble=bool(process.preamble),
     )
 
@@ -84,7 +83,7 @@ def plan_items(
     experiment: Experiment, plan: LocalPlan, folder: Path, *, shows_secrets: bool
 ) -> list[dict[str, object]]:
     """Return every process of a plan as JSON types, with secret values masked unless `shows_secrets`."""
-    secrets = _contents(experiment, folder)
+    secrets = read_secrets(experiment.secrets, folder)
     items: list[dict[str, object]] = []
     for process in plan.processes:
         masked = frozenset() if shows_secrets else _secret(experiment, process, secrets)
@@ -126,7 +125,3 @@ def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[st
 def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
     pods = pods_of(experiment)
     return ProcessRef(pod if pod in pods else re.sub(r"[-.]\d+$", "", pod), process)
-
-
-def _contents(experiment: Experiment, folder: Path) -> dict[str, bytes]:
-    return {key_of(secret): (folder / Path(secret.file).expanduser()).read_bytes() for secret in experiment.secrets}

@@ -61,13 +61,11 @@ def choose(volumes: Sequence[Volume], names: Sequence[str]) -> list[Volume]:
     Raises NotFound with all names that match none or several, and Conflict with all volumes in use.
     """
     fitting = {name: [one for one in volumes if name in (one.name, one.full_name)] for name in names}
-    wrong = [name for name, ones in fitting.items() if len(ones) != 1]
-    if wrong:
-        known = ", ".join(one.full_name for one in volumes) or "none"
-        several = [name for name in wrong if fitting[name]]
-        what = f"volumes that are not there: {', '.join(name for name in wrong if name not in several)}"
-        what = f"several experiments have a volume {', '.join(several)}" if len(several) == len(wrong) else what
-        raise NotFound(what, next=f"the volumes here: {known}")
+    known = ", ".join(one.full_name for one in volumes) or "none"
+    if missing := [name for name, ones in fitting.items() if not ones]:
+        raise NotFound(f"volumes that are not there: {', '.join(missing)}", next=f"the volumes here: {known}")
+    if several := [name for name, ones in fitting.items() if len(ones) > 1]:
+        raise NotFound(f"several experiments have a volume {', '.join(several)}", next=f"the volumes here: {known}")
     chosen = list({ones[0].full_name: ones[0] for ones in fitting.values()}.values())
     used = [f"{one.full_name} (by {', '.join(one.used_by)})" for one in chosen if one.used_by]
     if used:
