@@ -50,6 +50,7 @@ class Panes:
         self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
+        self._is_adopted = False
         self._until: dict[ProcessRecord, int] = {}
         self._killed: set[ProcessRecord] = set()
         self._asked: dict[int, int] = {}
@@ -77,7 +78,7 @@ class Panes:
         """Watch a program while the run starts, and note its end until `adopt`; return False if there is none."""
         if slot >= len(self._slots) or slot in self or slot in self._noted:
             return False
-        self._follow(slot, pid, self._note)
+        self._follow(slot, pid)
         return slot in self
 
     def adopt(self) -> int:
@@ -86,12 +87,9 @@ class Panes:
         for pane in panes:
             if self.server is None or self.server.pid != pane.server:
                 self.server = identify(pane.server)
-            if pane.slot in self:
-                record = self._slots[pane.slot].wrapper
-                assert record is not None  # noqa: S101 - it is followed
-                self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, record, self._ended))
-            elif pane.slot not in self._noted and not self._is_settled(pane):
-                self._follow(pane.slot, pane.pid, self._ended)
+            if pane.slot not in self and pane.slot not in self._noted and not self._is_settled(pane):
+                self._follow(pane.slot, pane.pid)
+        self._is_adopted = True
         return len(panes)
 
     def watch_server(self, gone: Callable[[], None]) -> None:
@@ -153,7 +151,7 @@ class Panes:
             del self._asked[slot]
         for started in panes:
             if started.slot == slot:
-                self._follow(slot, started.pid, self._ended)
+                self._follow(slot, started.pid)
 
     def _prepare(self, slot: int) -> None:
         process, folder = self._slots[slot], self.run.process_dir(slot)
@@ -226,7 +224,7 @@ class Panes:
         is_same = wrapper is not None and wrapper.pid == pane.pid and (stat is None or stat.start == wrapper.start)
         return process.phase == "backoff" and is_same
 
-    def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
+    def _follow(self, slot: int, pid: int) -> None:
         opened = open_identified(pid)
         if opened is None:
             # The pid proves nothing any more.
@@ -236,9 +234,9 @@ class Panes:
         self._slots[slot].wrapper = record
         self._until[record] = record.start
         self._fds[slot] = descriptor
-        self._loop.watch(descriptor, functools.partial(self._died, slot, record, ended))
+        self._loop.watch(descriptor, functools.partial(self._died, slot, record))
 
-    def _died(self, slot: int, record: ProcessRecord, ended: Callable[[int], None]) -> None:
+    def _died(self, slot: int, record: ProcessRecord) -> None:
         descriptor = self._fds.pop(slot)
         self._loop.forget(descriptor)
         os.close(descriptor)
@@ -246,10 +244,10 @@ class Panes:
         if self._look:
             # Programs may end because they have lost their terminal; detect that first.
             self._look()
-        ended(slot)
-
-    def _note(self, slot: int) -> None:
-        self._noted[slot] = time.time()
+        if self._is_adopted:
+            self._ended(slot)
+        else:
+            self._noted[slot] = time.time()
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
         if slot in self and wrapper is not None and self._slots[slot].wrapper == wrapper:
