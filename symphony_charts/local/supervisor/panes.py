@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from symphony_charts.errors import SymphError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.plan.records import PlannedProcess
 from symphony_charts.local.plan.scripts import new_pane
@@ -31,7 +30,6 @@ from symphony_charts.system.processes import (
     ticks_now,
 )
 
-_FRESH_S = 0.1
 # Timeout for a list of all panes, in seconds; after it the loop leaves tmux alone for the same time.
 _ANSWER_S = 3.0
 # Timeout for a command that is sent right after an answer, in seconds.
@@ -55,8 +53,6 @@ class Panes:
         self._killed: set[ProcessRecord] = set()
         self._asked: dict[int, int] = {}
         self._silent_until = 0.0
-        self._there: set[int] = set()
-        self._listed = 0.0
         self._look: Callable[[], None] | None = None
         self.server: ProcessRecord | None = None
 
@@ -113,18 +109,9 @@ class Panes:
         """Return the time when the end of a program was noted, in seconds since 1970, else the current time."""
         return self._noted.pop(slot, None) or time.time()
 
-    def has_lost(self, slot: int) -> bool:
-        """Return True if tmux has no pane for `slot`; queries all panes at most every `_FRESH_S` seconds.
-
-        If tmux does not answer, no pane counts as lost.
-        """
-        now = time.monotonic()
-        if now > self._listed + _FRESH_S:
-            try:
-                self._there, self._listed = {pane.slot for pane in self._list()}, now
-            except SymphError:
-                return False
-        return bool(self.server) and slot not in self._there
+    def was_closed(self, slot: int) -> bool:
+        """Return True if the pane of a program that has ended was closed before; its wrapper has noted that."""
+        return (self.run.process_dir(slot) / "hup").exists()
 
     def respawn(self, planned: PlannedProcess) -> None:
         """Run a program again and watch it; first kill leftovers of its last session.
@@ -155,7 +142,7 @@ class Panes:
 
     def _prepare(self, slot: int) -> None:
         process, folder = self._slots[slot], self.run.process_dir(slot)
-        for name in ("limit", "pid", "go"):
+        for name in ("limit", "pid", "go", "hup"):
             (folder / name).unlink(missing_ok=True)
         # Overwrite both files in place: that works even on a full disk.
         with (folder / "exit").open("r+b" if (folder / "exit").exists() else "wb") as exit_file:
