@@ -2,14 +2,16 @@
 #   sh wrapper.sh FOLDER
 # FOLDER holds `start` (what becomes the process), and may hold `go` (a pipe to wait at), `mounts` (what only this
 # process sees), `plain` (no terminal: stdin is empty, output goes to the log) and `limited` (asked at the end, what
-# limits had to do with it). It gets `pid`, `exit` and perhaps `limit`.
+# limits had to do with it). It gets `pid`, `exit` and perhaps `limit`, and `hup` if its pane is closed.
 # With a terminal no program is started but the process itself, and `sleep` if tmux is busy at its end: at hundreds each
 # one more is what takes the time.
 cd "$1" || exit 125
 # Tell the supervisor who this is. Opened for reading too, so that without a supervisor this does not wait for one.
 echo "${1##*/} $$" 1<>../../born
 # A handler that does nothing, unlike an ignored signal, is not inherited by the process.
-trap : HUP INT QUIT TERM
+trap : INT QUIT TERM
+# The kernel sends it to this shell alone, which gets to it once the process has ended.
+trap ': >hup' HUP
 # All that tmux adds and what its server was started with (local/up.py): the process has its own exact environment.
 unset HOME LANG PATH TERM COLORTERM SHELL TERM_PROGRAM TERM_PROGRAM_VERSION TMUX TMUX_PANE
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin

@@ -60,7 +60,7 @@ def plan_data(plan: LocalPlan) -> dict[str, object]:
         "ports": {**plan.ports, **{service: ports[0] for service, ports in plan.moved.items()}},
         "processes": [
             {
-                "name": f"{process.group}/{process.name}" if process.group else process.name,
+                "name": process.path,
                 "argv": list(process.argv),
                 "gpus": list(process.gpus),
                 "limits": [
@@ -88,11 +88,10 @@ def describe(plan: LocalPlan) -> str:
     """Return the plan of a run as text, without the values of variables."""
     lines = [f"{plan.experiment}  at {plan.base_address}"]
     for process in plan.processes:
-        name = f"{process.group}/{process.name}" if process.group else process.name
         given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
         limits = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
         given += f"  (at most {limits})" if limits else ""
-        lines.append(f"  {name}: {shlex.join(process.argv)}{given}")
+        lines.append(f"  {process.path}: {shlex.join(process.argv)}{given}")
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
 

@@ -125,19 +125,6 @@ def _remove(point: Point) -> str:
     return ""
 
 
-def is_locked_point(own: int, facts: os.stat_result) -> bool:
-    """Return True if the open file or folder looks like a mount point of another run: empty, ours, and locked."""
-    is_empty = not os.listdir(own) if stat.S_ISDIR(facts.st_mode) else stat.S_ISREG(facts.st_mode) and not facts.st_size
-    if not is_empty or facts.st_uid != os.geteuid():
-        return False
-    try:
-        fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        fcntl.flock(own, fcntl.LOCK_UN)
-    except OSError as error:
-        return isinstance(error, BlockingIOError)
-    return False
-
-
 # System calls that Python lacks. Numbers from 424 on are the same on all architectures.
 
 AT_FDCWD = -100

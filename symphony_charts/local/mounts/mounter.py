@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from symphony_charts.local.mounts import mount_points
-from symphony_charts.local.mounts.mount_points import Journal, is_locked_point, open_beneath
+from symphony_charts.local.mounts.mount_points import Journal, open_beneath
 
 if sys.platform != "win32":
     import fcntl
@@ -243,7 +243,8 @@ class Mounter:
     def _keep_in_use(self, path: str) -> bool:
         """Lock a mount point that a run has made, until the program that replaces this one has ended.
 
-        Cleanups skip locked points. Return False if the point was just removed.
+        Cleanups skip locked points. An empty one may be of a run with another journal. Return False if the point was
+        just removed.
         """
         if self._journal is None:
             # The run holds the lock, and a process must inherit no descriptor.
@@ -254,7 +255,9 @@ class Mounter:
             return True
         facts = os.fstat(own)
         is_made = (facts.st_dev, facts.st_ino) in self._known
-        if facts.st_dev in self._devices or not (is_made or is_locked_point(own, facts)):
+        is_file = stat.S_ISREG(facts.st_mode)
+        is_empty = not os.listdir(own) if stat.S_ISDIR(facts.st_mode) else is_file and facts.st_size == 0
+        if facts.st_dev in self._devices or not (is_made or is_empty):
             os.close(own)
             return True
         try:

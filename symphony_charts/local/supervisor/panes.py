@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from symphony_charts.errors import SymphError
 from symphony_charts.local import tmux_client
 from symphony_charts.local.plan.records import PlannedProcess
 from symphony_charts.local.plan.scripts import new_pane
@@ -31,7 +30,6 @@ from symphony_charts.system.processes import (
     ticks_now,
 )
 
-_FRESH_S = 0.1
 # Timeout for a list of all panes, in seconds; after it the loop leaves tmux alone for the same time.
 _ANSWER_S = 3.0
 # Timeout for a command that is sent right after an answer, in seconds.
@@ -50,12 +48,11 @@ class Panes:
         self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
         self._fds: dict[int, int] = {}
         self._noted: dict[int, float] = {}
+        self._is_adopted = False
         self._until: dict[ProcessRecord, int] = {}
         self._killed: set[ProcessRecord] = set()
         self._asked: dict[int, int] = {}
         self._silent_until = 0.0
-        self._there: set[int] = set()
-        self._listed = 0.0
         self._look: Callable[[], None] | None = None
         self.server: ProcessRecord | None = None
 
@@ -77,7 +74,7 @@ class Panes:
         """Watch a program while the run starts, and note its end until `adopt`; return False if there is none."""
         if slot >= len(self._slots) or slot in self or slot in self._noted:
             return False
-        self._follow(slot, pid, self._note)
+        self._follow(slot, pid)
         return slot in self
 
     def adopt(self) -> int:
@@ -86,12 +83,9 @@ class Panes:
         for pane in panes:
             if self.server is None or self.server.pid != pane.server:
                 self.server = identify(pane.server)
-            if pane.slot in self:
-                record = self._slots[pane.slot].wrapper
-                assert record is not None  # noqa: S101 - it is followed
-                self._loop.watch(self._fds[pane.slot], functools.partial(self._died, pane.slot, record, self._ended))
-            elif pane.slot not in self._noted and not self._is_settled(pane):
-                self._follow(pane.slot, pane.pid, self._ended)
+            if pane.slot not in self and pane.slot not in self._noted and not self._is_settled(pane):
+                self._follow(pane.slot, pane.pid)
+        self._is_adopted = True
         return len(panes)
 
     def watch_server(self, gone: Callable[[], None]) -> None:
@@ -115,18 +109,9 @@ class Panes:
         """Return the time when the end of a program was noted, in seconds since 1970, else the current time."""
         return self._noted.pop(slot, None) or time.time()
 
-    def has_lost(self, slot: int) -> bool:
-        """Return True if tmux has no pane for `slot`; queries all panes at most every `_FRESH_S` seconds.
-
-        If tmux does not answer, no pane counts as lost.
-        """
-        now = time.monotonic()
-        if now > self._listed + _FRESH_S:
-            try:
-                self._there, self._listed = {pane.slot for pane in self._list()}, now
-            except SymphError:
-                return False
-        return bool(self.server) and slot not in self._there
+    def was_closed(self, slot: int) -> bool:
+        """Return True if the pane of a program that has ended was closed before; its wrapper has noted that."""
+        return (self.run.process_dir(slot) / "hup").exists()
 
     def respawn(self, planned: PlannedProcess) -> None:
         """Run a program again and watch it; first kill leftovers of its last session.
@@ -153,11 +138,11 @@ class Panes:
             del self._asked[slot]
         for started in panes:
             if started.slot == slot:
-                self._follow(slot, started.pid, self._ended)
+                self._follow(slot, started.pid)
 
     def _prepare(self, slot: int) -> None:
         process, folder = self._slots[slot], self.run.process_dir(slot)
-        for name in ("limit", "pid", "go"):
+        for name in ("limit", "pid", "go", "hup"):
             (folder / name).unlink(missing_ok=True)
         # Overwrite both files in place: that works even on a full disk.
         with (folder / "exit").open("r+b" if (folder / "exit").exists() else "wb") as exit_file:
@@ -226,7 +211,7 @@ class Panes:
         is_same = wrapper is not None and wrapper.pid == pane.pid and (stat is None or stat.start == wrapper.start)
         return process.phase == "backoff" and is_same
 
-    def _follow(self, slot: int, pid: int, ended: Callable[[int], None]) -> None:
+    def _follow(self, slot: int, pid: int) -> None:
         opened = open_identified(pid)
         if opened is None:
             # The pid proves nothing any more.
@@ -236,9 +221,9 @@ class Panes:
         self._slots[slot].wrapper = record
         self._until[record] = record.start
         self._fds[slot] = descriptor
-        self._loop.watch(descriptor, functools.partial(self._died, slot, record, ended))
+        self._loop.watch(descriptor, functools.partial(self._died, slot, record))
 
-    def _died(self, slot: int, record: ProcessRecord, ended: Callable[[int], None]) -> None:
+    def _died(self, slot: int, record: ProcessRecord) -> None:
         descriptor = self._fds.pop(slot)
         self._loop.forget(descriptor)
         os.close(descriptor)
@@ -246,10 +231,10 @@ class Panes:
         if self._look:
             # Programs may end because they have lost their terminal; detect that first.
             self._look()
-        ended(slot)
-
-    def _note(self, slot: int) -> None:
-        self._noted[slot] = time.time()
+        if self._is_adopted:
+            self._ended(slot)
+        else:
+            self._noted[slot] = time.time()
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
         if slot in self and wrapper is not None and self._slots[slot].wrapper == wrapper:

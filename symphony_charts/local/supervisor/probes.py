@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check, PlannedProcess
@@ -147,25 +148,25 @@ def _get(check: Check) -> str:
 _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
 
 
-class Probing:
-    """The checks of one start of a process.
+Report: TypeAlias = Callable[[Readiness | ProbeFailed], None]
 
-    Calls `changed` with its readiness and the reason, `dead` with the reason to end it.
-    """
+
+class Probing:
+    """The checks of one start of the process in `slot`; calls `report` with what they find."""
 
     def __init__(
         self,
         loop: Loop,
         attempts: Attempts,
+        slot: int,
         checks: Sequence[Check],
         folder: Path,
         *,
         started: float,
-        changed: Callable[[bool, str], None],
-        dead: Callable[[Check, str], None],
+        report: Report,
     ) -> None:
-        self._loop, self._attempts, self._folder, self._started = loop, attempts, folder, started
-        self._changed, self._dead = changed, dead
+        self._loop, self._attempts, self._slot, self._folder = loop, attempts, slot, folder
+        self._started, self._report = started, report
         self._all = [Health(check) for check in checks]
         self._is_over = False
         self._announced: tuple[bool, str] | None = None
@@ -208,7 +209,8 @@ class Probing:
         is_settled = health.note(passed)
         if is_settled and not passed and check.role != "ready":
             self.stop()
-            self._dead(check, why)
+            probe: Literal["startup", "liveness"] = "startup" if check.role == "started" else "liveness"
+            self._report(ProbeFailed(self._slot, probe, why, check.grace_s))
             return
         if is_settled and check.role == "started":
             self._go_on()
@@ -229,13 +231,13 @@ class Probing:
         news = (is_ready, "" if is_ready else why)
         if news != self._announced:
             self._announced = news
-            self._changed(*news)
+            self._report(Readiness(self._slot, *news))
 
 
 class Checks:
     """The current checks of all processes of a run; calls `report` with what they find."""
 
-    def __init__(self, run: Run, loop: Loop, report: Callable[[Readiness | ProbeFailed], None]) -> None:
+    def __init__(self, run: Run, loop: Loop, report: Report) -> None:
         self._run, self._loop, self._report = run, loop, report
         self._attempts = Attempts(loop)
         self._attended: dict[int, Probing] = {}
@@ -248,13 +250,11 @@ class Checks:
             self._attended[slot] = Probing(
                 self._loop,
                 self._attempts,
+                slot,
                 wanted,
                 self._run.process_dir(slot),
                 started=started,
-                changed=lambda is_ready, why: self._report(Readiness(slot, is_ready, why)),
-                dead=lambda check, why: self._report(
-                    ProbeFailed(slot, "startup" if check.role == "started" else "liveness", why, check.grace_s)
-                ),
+                report=self._report,
             )
 
     def leave(self, slot: int) -> None:

@@ -126,7 +126,7 @@ def remove_mount_points(server: ProcessRecord | None) -> list[str]:
 def remove_private(run: Run, count: int) -> None:
     """Remove the files that the processes saw, secrets first; keep plan, state and logs as the history of the run."""
     parts = ["files", "volumes", "scratch", "up.conf", "mounts.json", "wrapper.sh"]
-    names = ("start", "mounts", "mounts.json", "plain", "limited", "go", "pid", "exit", "limit", "tries")
+    names = ("start", "mounts", "mounts.json", "plain", "limited", "go", "pid", "exit", "limit", "hup", "tries")
     parts += [f"p/{slot}/{name}" for slot in range(count) for name in names]
     try:
         left = remover.remove_parts(run.home, (run.experiment, run.run_id), parts)

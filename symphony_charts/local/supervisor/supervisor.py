@@ -139,12 +139,8 @@ class Supervisor:
         ended = self.panes.ended_at(slot)
         self.checks.leave(slot)
         status = self.panes.status_of(slot)
-        if (
-            status != 0
-            and self.phase == "running"
-            and self.slots[slot].phase == "running"
-            and self.panes.has_lost(slot)
-        ):
+        is_failure = status != 0 and self.phase == "running" and self.slots[slot].phase == "running"
+        if is_failure and self.panes.was_closed(slot):
             # The program may have failed because it could not write its output.
             self._dispatch(events.PaneClosed(slot))
         limit = self.panes.limit_of(slot)

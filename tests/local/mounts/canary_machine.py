@@ -15,6 +15,7 @@ from pathlib import Path
 
 ORDINARY = 61001
 _ROOT = Path(__file__).resolve().parents[3]
+_REMOVE = "import sys; from symphony_charts.local.mounts.mount_points import remove_points as r; print(*r(sys.argv[1]))"
 _SCRIPT = r"""
 set -e
 machine=$1; shift
@@ -62,6 +63,12 @@ def as_ordinary(user: str) -> list[str]:
     if user == "root":
         return []
     return ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups", "--inh-caps=-all", "--"]
+
+
+def stuck_points(journal: str, user: str = "root") -> str:
+    """Remove the unused mount points in a journal; return the failures."""
+    argv = [*as_ordinary(user), sys.executable, "-c", _REMOVE, journal]
+    return subprocess.run(argv, cwd=_ROOT, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout.strip()
 
 
 if __name__ == "__main__":

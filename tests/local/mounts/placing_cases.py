@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.local.mounts.helper import helper_command
-from tests.local.mounts.canary_machine import ORDINARY, as_ordinary
+from tests.local.mounts.canary_machine import ORDINARY, as_ordinary, stuck_points
 
 # Sources (a folder, a file, a folder with another mount in it) and targets; with "ro" read-only.
 CASES: dict[str, list[tuple[str, str, str]]] = {
@@ -118,8 +118,7 @@ def _case(name: str, user: str) -> dict[str, Any]:
         timeout=60,
     )
     made = sorted(_tree() - before - _OWN)
-    remove = [*as_ordinary(user), sys.executable, "-c", _REMOVE, str(state / "mount-points")]
-    stuck = subprocess.run(remove, capture_output=True, text=True, check=True, cwd=Path(__file__).parents[3]).stdout
+    stuck = stuck_points(str(state / "mount-points"), user)
     return {
         "status": done.returncode,
         "seen": json.loads(done.stdout) if done.returncode == 0 else None,
@@ -127,15 +126,10 @@ def _case(name: str, user: str) -> dict[str, Any]:
         "made": made,
         "left": sorted(_tree() - before - _OWN),
         "lost": sorted(before - _tree()),
-        "stuck": stuck.strip(),
+        "stuck": stuck,
         "volumes": [_content(Path(str(row["source"]))) for row in rows],
         "full": sorted(os.listdir("/home/me/full")),  # noqa: PTH208 - names only
     }
-
-
-_REMOVE = (
-    "import sys; from symphony_charts.local.mounts import mount_points; print(*mount_points.remove_points(sys.argv[1]))"
-)
 
 
 def _row(place: Path, kind: str, at: str, mode: str) -> dict[str, object]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from symphony_charts.local.mounts.helper import helper_command
+from tests.local.mounts.canary_machine import stuck_points
 
 _AT = ("/data/deep/er", "/home/me/exp/out")
 # It sees only its own volume, from start to end.
 _PROGRAM = "for at in {}; do cat $at/mine; done; sleep 0.0$1; for at in {}; do cat $at/mine; done"
-_REMOVE = (
-    "import sys; from symphony_charts.local.mounts import mount_points; print(*mount_points.remove_points(sys.argv[1]))"
-)
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 def main(count: str, rounds: str) -> None:
@@ -42,8 +38,6 @@ def _runs(number: int, rounds: int) -> list[str]:
         done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
         if done.stdout != f"{number}.{attempt}\n" * 4:
             faults.append(f"{done.returncode} {done.stdout!r} {done.stderr[-300:]}")
-        remove = [sys.executable, "-c", _REMOVE, "/scratch/points"]
-        stuck = subprocess.run(remove, cwd=_ROOT, capture_output=True, text=True, check=False, timeout=60)
-        if stuck.returncode or stuck.stdout.strip():
-            faults.append(f"removal: {stuck.stdout}{stuck.stderr[-300:]}")
+        if stuck := stuck_points("/scratch/points"):
+            faults.append(f"removal: {stuck}")
     return faults
