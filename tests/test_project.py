@@ -5,19 +5,18 @@ Nothing of it runs here; programs that know each format check it.
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
 
+import hatch_build
 from tests.pages.blocks import blocks_of
 
 ROOT = Path(__file__).parents[1]
@@ -49,15 +48,6 @@ def said(*argv: str) -> str:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return ended.stdout
-
-
-def module(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
 
 
 def shown_file(name: str, folder: Path) -> tuple[Path, dict[str, Any]]:
@@ -275,12 +265,11 @@ def test_what_is_wrong_is_refused(
 
 
 def test_links_of_the_description_are_found_from_anywhere() -> None:
-    full = module(ROOT / "hatch_build.py").with_full_links
     text = (
         "[a](docs/a.md#x) ![b](docs/b.svg) [![c](c.png)](docs/c.md) [d](https://d.dev) [e](#e)"
         ' <img src="f.svg"> <a href="g.md"> <source srcset="h.svg">'
     )
-    assert full(text, "https://github.com/o/n", "v1") == (
+    assert hatch_build.with_full_links(text, "https://github.com/o/n", "v1") == (
         "[a](https://github.com/o/n/blob/v1/docs/a.md#x) ![b](https://github.com/o/n/raw/v1/docs/b.svg)"
         " [![c](https://github.com/o/n/raw/v1/c.png)](https://github.com/o/n/blob/v1/docs/c.md)"
         " [d](https://d.dev) [e](#e)"
@@ -290,7 +279,7 @@ def test_links_of_the_description_are_found_from_anywhere() -> None:
 
 
 def test_no_link_is_made_of_facts_that_nobody_has_said() -> None:
-    links = module(ROOT / "hatch_build.py").links
+    links = hatch_build.links
     assert links(dict.fromkeys(FACTS, "")) == {}
     assert links(FACTS)["Documentation"] == FACTS["documentation"]
     assert all(link.startswith("https://") for link in links(FACTS).values())
