@@ -84,26 +84,22 @@ FOREVER = sh("echo begun; exec sleep 300")
 class TestStates:
     """States of an experiment."""
 
-    def test_a_running_experiment_is_listed_with_its_phase(self, place: Place) -> None:
-        place.launch(a=FOREVER, until="running")
-        assert [(item["name"], item["phase"]) for item in place.items("ls")] == [("exp", "running")]
-
-    def test_the_wide_list_begins_with_name_phase_and_age(self, place: Place) -> None:
-        place.launch(a=FOREVER)
-        assert place.symph("ls", "-o", "wide").stdout.split()[:3] == ["NAME", "PHASE", "AGE"]
-
-    def test_processes_are_listed_by_name_with_symphonys_columns(self, place: Place) -> None:
+    def test_what_runs_is_listed_by_name_with_symphonys_columns_and_the_same_fields_everywhere(
+        self, place: Place
+    ) -> None:
         place.launch(a=FOREVER, b={"command": FOREVER, "replicas": 2}, until="ready")
+        assert [(item["name"], item["phase"]) for item in place.items("ls")] == [("exp", "running")]
+        assert place.symph("ls", "-o", "wide").stdout.split()[:3] == ["NAME", "PHASE", "AGE"]
         done = place.symph("process", "exp")
         assert done.stdout.splitlines()[0].split()[:5] == ["GROUP", "NAME", "READY", "RESTARTS", "STATE"]
         assert [item["name"] for item in place.items("p", "exp")] == ["a", "b-0", "b-1"]
-
-    def test_a_process_has_the_same_fields_everywhere(self, place: Place) -> None:
-        place.launch(a=FOREVER, until="ready")
-        (item,) = place.items("lsp", "exp")
+        item = place.items("lsp", "exp")[0]
         fields = "gpus group index name phase place pod process ready reason restarts state status"
         assert sorted(item) == fields.split()
         assert (item["phase"], item["ready"], item["restarts"]) == ("running", True, 0)
+        waited = place.symph("wait", "exp", "--for=succeeded", "--timeout", "1")
+        assert waited.returncode == 6, waited.stderr
+        assert "is not succeeded after 1 s" in waited.stderr
 
     def test_describe_counts_replicas_that_run_succeeded_and_failed(self, place: Place) -> None:
         place.launch(
@@ -164,21 +160,12 @@ class TestStates:
         with pytest.raises(CheckFailed, match="failed 5"):
             place.wait("succeeded")
 
-    def test_waiting_too_long_is_status_6(self, place: Place) -> None:
-        place.launch(a=FOREVER)
-        done = place.symph("wait", "exp", "--for=succeeded", "--timeout", "1")
-        assert done.returncode == 6, done.stderr
-        assert "is not succeeded after 1 s" in done.stderr
-
     def test_a_name_may_be_written_loosely_where_it_fits_only_one(self, place: Place) -> None:
         place.launch("rl-first", a=FOREVER)
-        place.launch("other", a=FOREVER)
+        place.launch("rl-last", a=FOREVER)
         assert place.symph("p", "first", "-o", "name").stdout == "a\n"
         assert place.symph("p", "zzz").returncode == 8
-
-    def test_a_loose_name_that_fits_several_is_wrong_usage_without_a_terminal(self, place: Place) -> None:
-        place.launch("rl-first", a=FOREVER)
-        place.launch("rl-last", a=FOREVER)
+        # Nobody can be asked without a terminal.
         done = place.symph("p", "rl")
         assert done.returncode == 2
         assert "rl-first, rl-last" in done.stderr
@@ -249,11 +236,13 @@ class TestLogs:
         assert list(place.cluster.log_iter("exp", "a")) == ["one\n", "two\n"]
         assert list(first) == ["two\n"]
 
-    def test_a_stream_that_is_not_kept_is_refused(self, place: Place) -> None:
+    def test_a_stream_that_is_not_kept_and_a_process_that_is_not_there_are_refused(self, place: Place) -> None:
         place.launch(a=sh("echo one"))
         with pytest.raises(ValueError, match="combined"):
             place.cluster.log_iter("exp", "a", streams="stderr")
         assert place.symph("logs", "a", "exp", "--stream", "stderr").returncode == 2
+        unknown = place.symph("logs", "nobody", "exp")
+        assert (unknown.returncode, "its processes: a" in unknown.stderr) == (8, True)
 
     def test_tailing_ends_only_at_a_final_state(self, place: Place) -> None:
         place.launch(a=sh("echo one; sleep 2; echo two"), until="ready")
@@ -261,12 +250,6 @@ class TestLogs:
         status = place.cluster.describe("exp")
         assert status is not None
         assert status.phase == "succeeded"
-
-    def test_an_unknown_process_is_answered_with_the_known_ones(self, place: Place) -> None:
-        place.launch(a=FOREVER)
-        done = place.symph("logs", "nobody", "exp")
-        assert done.returncode == 8
-        assert "its processes: a" in done.stderr
 
 
 class TestFiles:
@@ -278,17 +261,12 @@ class TestFiles:
         assert (done.returncode, done.stdout, done.stderr) == (7, "a\n", "bad\n")
         assert place.symph("exec", "exp", "a", "--", "echo", "the other order").stdout == "the other order\n"
 
-    def test_a_command_reads_our_input_to_its_end(self, place: Place) -> None:
+        assert place.symph("exec", "a", "exp").returncode == 2
+
+    def test_a_command_and_a_shell_read_our_input_to_its_end(self, place: Place) -> None:
         place.launch(a=FOREVER, until="ready")
         done = place.symph("x", "a", "exp", "--", "wc", "-c", stdin="x" * 100_000)
         assert done.stdout.strip() == "100000", done.stderr
-
-    def test_exec_without_dashes_is_wrong_usage(self, place: Place) -> None:
-        place.launch(a=FOREVER)
-        assert place.symph("exec", "a", "exp").returncode == 2
-
-    def test_a_shell_reads_commands_from_our_input(self, place: Place) -> None:
-        place.launch(a=FOREVER, until="ready")
         assert "role a" in place.symph("ssh", "a", "exp", stdin='echo "role $SYMPHONY_ROLE"\n').stdout
 
     def test_a_command_in_what_has_ended_is_a_conflict(self, place: Place) -> None:
@@ -306,8 +284,12 @@ class TestFiles:
         assert (tmp_path / "out/deep/data").read_bytes() == bytes(range(256)) * 700
         place.symph("exec", "a", "exp", "--", "rm", "-rf", there)
 
-    def test_copying_what_is_not_there_is_status_8(self, place: Place, tmp_path: Path) -> None:
+    def test_a_copy_has_exactly_one_remote_side_and_what_is_not_there_is_status_8(
+        self, place: Place, tmp_path: Path
+    ) -> None:
         place.launch(a=FOREVER, until="ready")
+        assert place.symph("scp", "a:/x", "a:/y", "exp").returncode == 2
+        assert place.symph("scp", "./x", "./y", "exp").returncode == 2
         assert place.symph("scp", "a:/no/such/file", str(tmp_path / "out"), "exp").returncode == 8
         assert not (tmp_path / "out").exists()
 
@@ -328,11 +310,6 @@ class TestFiles:
         assert (folder / "twin").read_text() == "w\n"
         assert ((tmp_path / "newest").is_symlink(), (tmp_path / "newest/w").read_text()) == (False, "w\n")
 
-    def test_a_copy_has_exactly_one_remote_side(self, place: Place) -> None:
-        place.launch(a=FOREVER)
-        assert place.symph("scp", "a:/x", "a:/y", "exp").returncode == 2
-        assert place.symph("scp", "./x", "./y", "exp").returncode == 2
-
     def test_a_service_answers_at_the_url_of_visit(self, place: Place) -> None:
         place.launch(web={"command": ["python3", "-c", SERVER], "binds": ["web"]}, until="ready")
         argv = [sys.executable, "-m", "symphony_charts", "visit", "web", "exp", "--url-only", *place.flags]
@@ -345,12 +322,8 @@ class TestFiles:
                 assert connection.getresponse().status == 200
             finally:
                 visiting.terminate()
-
-    def test_visit_lists_the_services_there_are(self, place: Place) -> None:
-        place.launch(web={"command": ["python3", "-c", SERVER], "binds": ["web"]}, until="ready")
         done = place.symph("visit", "nope", "exp", "-u")
-        assert done.returncode == 8
-        assert "its services: web" in done.stderr
+        assert (done.returncode, "its services: web" in done.stderr) == (8, True)
 
     def test_collect_brings_logs_states_and_files_here(self, place: Place, tmp_path: Path) -> None:
         place.launch(a=sh("echo result > /tmp/symph-result; echo hello; exec sleep 300"), until="ready")
@@ -365,20 +338,15 @@ class TestFiles:
 class TestChanges:
     """Start, replacement and end of experiments."""
 
-    def test_a_second_launch_is_a_conflict_and_touches_nothing(self, place: Place) -> None:
+    def test_a_second_launch_is_a_conflict_and_touches_and_saves_nothing(self, place: Place, tmp_path: Path) -> None:
         place.launch(a=FOREVER, until="ready")
+        SymphonyConfig().set_experiment_folder(tmp_path)
         before = place.items("p", "exp")
         with pytest.raises(Conflict, match="runs already"):
             place.launch(b=FOREVER)
         assert [(one["name"], one["pod"]) for one in place.items("p", "exp")] == [
             (one["name"], one["pod"]) for one in before
         ]
-
-    def test_what_runs_already_is_not_saved_over(self, place: Place, tmp_path: Path) -> None:
-        place.launch(a=FOREVER)
-        SymphonyConfig().set_experiment_folder(tmp_path)
-        with pytest.raises(Conflict, match="runs already"):
-            place.launch(b=FOREVER)
         assert list(tmp_path.iterdir()) == []
 
     def test_force_replaces_and_never_merges(self, place: Place) -> None:
@@ -397,13 +365,9 @@ class TestChanges:
             place.launch(a=FOREVER)
         assert place.cluster.list_experiments() == []
 
-    def test_delete_without_a_terminal_needs_yes(self, place: Place) -> None:
+    def test_delete_without_a_terminal_needs_yes_and_a_dry_run_deletes_nothing(self, place: Place) -> None:
         place.launch(a=FOREVER)
         assert place.symph("delete", "exp").returncode == place.symph("delete", "ex").returncode == 2
-        assert place.cluster.list_experiments() == ["exp"]
-
-    def test_a_dry_run_of_delete_deletes_nothing(self, place: Place) -> None:
-        place.launch(a=FOREVER)
         assert place.symph("d", "exp", "-dr").returncode == 0
         assert place.cluster.list_experiments() == ["exp"]
 
@@ -412,8 +376,6 @@ class TestChanges:
         assert place.symph("delete", "exp", "--yes").returncode == 0
         assert place.symph("wait", "exp", "--for=deleted", "--timeout", "60").returncode == 0
         assert place.cluster.describe("exp") is None
-
-    def test_deleting_what_is_not_there_is_status_8(self, place: Place) -> None:
         assert place.symph("delete", "nothing", "-f").returncode == 8
 
     def test_patterns_of_delete_batch_fit_whole_names(self, place: Place) -> None:
