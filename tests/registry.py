@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
+
+from tests.waiting import eventually
 
 _CONFIG = """\
 version: 0.1
@@ -45,17 +46,15 @@ def running_registry(program: str, folder: Path, htpasswd: str = "", tls: str = 
         ) as process,
     ):
         try:
-            _await(port, process)
+            eventually(lambda: process.poll() is not None or _listens(port), 20, "the registry did not start")
+            assert process.poll() is None
             yield f"127.0.0.1:{port}"
         finally:
             process.terminate()
             process.wait(10)
 
 
-def _await(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and process.poll() is None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
-            return
-        time.sleep(0.02)
-    raise AssertionError("the registry did not start")
+def _listens(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 0.2):
+        return True
+    return False

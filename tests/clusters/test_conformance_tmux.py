@@ -11,13 +11,7 @@ import pytest
 
 from symphony_charts.clusters.tmux import TmuxCluster
 from symphony_charts.settings.user import SymphonyConfig
-from tests.clusters.conformance import (
-    ConformanceOfChanges,
-    ConformanceOfFiles,
-    ConformanceOfLogs,
-    ConformanceOfStates,
-    Place,
-)
+from tests.clusters.conformance import Place, TestChanges, TestFiles, TestLogs, TestStates  # noqa: F401 - tried here
 
 
 @pytest.fixture
@@ -25,19 +19,3 @@ def place(here: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     yield Place(cluster=TmuxCluster(), flags=("--on", "tmux"), env=dict(os.environ))
     SymphonyConfig.reset()
-
-
-class TestStates(ConformanceOfStates):
-    """States in tmux."""
-
-
-class TestLogs(ConformanceOfLogs):
-    """Logs in tmux."""
-
-
-class TestFiles(ConformanceOfFiles):
-    """Files in tmux."""
-
-
-class TestChanges(ConformanceOfChanges):
-    """Changes in tmux."""

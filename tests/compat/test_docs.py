@@ -6,6 +6,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,13 +51,11 @@ def test_the_launcher_works_with_the_imports_changed_as_the_page_says(python: Sc
     assert (done.returncode, "kind: Job" in done.stdout) == (0, True), done.stderr
 
 
-def test_the_settings_of_the_page_are_the_builders(tmp_path: Path) -> None:
+def test_the_settings_of_the_page_are_the_builders() -> None:
     from symphony_charts.formats.yaml_read import load
     from symphony_charts.integrations.symphony.addons import DockerBuilder
 
-    (text,) = blocks("from-symphony.md", "yaml")
-    data = load(text)
-    assert isinstance(data, dict)
+    data: Any = load(blocks("from-symphony.md", "yaml")[0])
     builder = DockerBuilder.from_dict(data["docker_build_settings"])
     assert builder.temp_directory == Path("~/temp/symphony_docker_build").expanduser()
 

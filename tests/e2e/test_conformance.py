@@ -8,13 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from symphony_charts.clusters.kubernetes import KubeCluster
-from tests.clusters.conformance import (
-    ConformanceOfChanges,
-    ConformanceOfFiles,
-    ConformanceOfLogs,
-    ConformanceOfStates,
-    Place,
-)
+from tests.clusters.conformance import Place, TestFiles, TestLogs, TestStates  # noqa: F401 - tried here
+from tests.clusters.conformance import TestChanges as Changes
 from tests.tools import newest_helm
 
 
@@ -28,18 +23,6 @@ def place(request: pytest.FixtureRequest, as_user: pytest.MonkeyPatch, namespace
     cluster.watcher.api.close()
 
 
-class TestStates(ConformanceOfStates):
-    """States on Kubernetes."""
-
-
-class TestLogs(ConformanceOfLogs):
-    """Logs on Kubernetes."""
-
-
-class TestFiles(ConformanceOfFiles):
-    """Files on Kubernetes."""
-
-
 @pytest.mark.parametrize("place", [False, True], ids=["apply", "helm"], indirect=True)
-class TestChanges(ConformanceOfChanges):
+class TestChanges(Changes):
     """Changes on Kubernetes."""

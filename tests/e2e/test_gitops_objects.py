@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -22,7 +21,6 @@ from symphony_charts.system import package_data
 from tests.chart.harness import built_of, experiment_of
 from tests.e2e.programs import Programs
 from tests.e2e.tools.modules import ARGO_CD, HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SEALED_SECRETS, SOURCE_CONTROLLER
-from tests.waiting import eventually
 
 CRDS = {
     ARGO_CD: "manifests/crds/*-crd.yaml",
@@ -55,25 +53,8 @@ def definitions(programs: Programs) -> None:
 def accept(programs: Programs, namespace: str, *objects: Mapping[str, object]) -> None:
     """Check that the API server accepts all objects and knows every field of them."""
     placed = [{**item, "metadata": {**_metadata(item), "namespace": namespace}} for item in objects]
-    argv = ["apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-"]
-
-    def taken() -> bool:
-        programs.kubectl(*argv, stdin=dump_all(placed))
-        return True
-
-    eventually(lambda: _try(taken), 60, "the API server refuses")
-    taken()
-
-
-def _try(work: object) -> bool | None:
-    """Return True once it works: a definition is served a moment after it is established."""
-    try:
-        return bool(work())  # type: ignore[operator]  # a function without arguments
-    except AssertionError as error:
-        if "no matches for kind" in str(error) or "could not find the requested resource" in str(error):
-            time.sleep(0.5)
-            return None
-        raise
+    argv = ("apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", "-")
+    programs.kubectl(*argv, stdin=dump_all(placed))
 
 
 def _metadata(item: Mapping[str, object]) -> dict[str, object]:

@@ -71,12 +71,13 @@ def test_the_test_that_a_block_names_reads_its_page(block: Block) -> None:
     assert block.page.name in (ROOT / block.rest).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/e2e.md", "docs/development.md"])
-def test_what_a_page_has_make_do_is_a_target(page: str) -> None:
+def test_what_a_page_has_make_do_is_a_target() -> None:
     targets = set(re.findall(r"(?m)^([a-z0-9-]+):.*## ", (ROOT / "Makefile").read_text()))
-    named = re.findall(r"(?m)(?:^|[`=] ?)make ([a-z0-9-]+)", (ROOT / page).read_text(encoding="utf-8"))
-    assert named
-    assert set(named) <= targets
+    pages = [*PAGES, *ROOT.glob("*.md"), *ROOT.glob(".github/**/*.*"), ROOT / ".devcontainer" / "devcontainer.json"]
+    command = re.compile(r"(?m)(?:^|[`=\"] ?)make ([a-z0-9-]+)")
+    named = {page: set(command.findall(page.read_text(encoding="utf-8"))) for page in pages}
+    assert {page: found - targets for page, found in named.items() if found - targets} == {}
+    assert all(named[ROOT / page] for page in ("README.md", "docs/e2e.md", "docs/development.md"))
 
 
 def test_what_a_checkout_is_tried_with_first_is_what_the_checks_of_a_change_run() -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import importlib.util
+import importlib
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -38,15 +37,9 @@ def test_a_picture_shows_the_text_beside_it_and_stands_on_a_page(name: str, shad
 
 @pytest.fixture
 def general(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Return the normaliser of screens from scripts/screens.py, which is in no package."""
+    """Return the normaliser of screens from scripts/screens.py, which imports its neighbours by their names."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    spec = importlib.util.spec_from_file_location("screens", ROOT / "scripts" / "screens.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "screens", module)
-    spec.loader.exec_module(module)
-    said: Callable[[str], str] = module.general
+    said: Callable[[str], str] = importlib.import_module("scripts.screens").general
     return said
 
 

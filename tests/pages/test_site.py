@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from scripts import build_docs
 from symphony_charts.cli import output
 from symphony_charts.cli.verbs import VERBS, Verb
 from symphony_charts.placement.pools import plain
@@ -18,20 +17,11 @@ _FENCED = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]\n]*\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 
 
-def load_script() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("build_docs", ROOT / "scripts" / "build_docs.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder with all pages, as passed to the generator."""
     folder = tmp_path_factory.mktemp("site") / "docs"
-    load_script().lay_pages(folder)
+    build_docs.lay_pages(folder)
     return folder
 
 
@@ -68,7 +58,7 @@ def test_no_link_of_the_repository_leads_nowhere() -> None:
 
 
 def test_the_menu_names_every_page_once(pages: Path) -> None:
-    named = re.findall(r"(\S+\.md)$", load_script().menu(), re.MULTILINE)
+    named = re.findall(r"(\S+\.md)$", build_docs.menu(), re.MULTILINE)
     assert sorted(named) == sorted(page.relative_to(pages).as_posix() for page in pages.rglob("*.md"))
 
 
@@ -92,7 +82,7 @@ def test_every_variable_of_ours_has_a_row() -> None:
 
 def test_every_key_of_the_settings_has_the_row_that_its_record_gives() -> None:
     # `make docs` writes them.
-    assert page("settings.md") == load_script().with_settings(page("settings.md"))
+    assert page("settings.md") == build_docs.with_settings(page("settings.md"))
 
 
 def test_every_key_of_a_pools_file_has_a_row() -> None:

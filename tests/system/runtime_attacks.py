@@ -25,6 +25,11 @@ def attack(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], o
     return function
 
 
+def made(place: Path) -> None:
+    (place / "gpus").mkdir(parents=True, mode=0o700)
+    place.chmod(0o700)
+
+
 def claimed() -> object:
     """Return the result of a run's GPU claim: the lock is made, the file opened, truncated and written."""
     make_runtime_dir()
@@ -73,8 +78,7 @@ def somebody_elses(place: Path, precious: Path) -> object:
 
 @attack
 def linked_claim(place: Path, precious: Path) -> object:
-    (place / "gpus").mkdir(parents=True, mode=0o700)
-    place.chmod(0o700)
+    made(place)
     (place / "gpus" / "GPU-1.held").symlink_to(precious)
     return claimed()
 
@@ -82,8 +86,7 @@ def linked_claim(place: Path, precious: Path) -> object:
 @attack
 def hard_linked_claim(place: Path, precious: Path) -> object:
     """The file of a claim has a second name."""
-    (place / "gpus").mkdir(parents=True, mode=0o700)
-    place.chmod(0o700)
+    made(place)
     os.link(precious, place / "gpus" / "GPU-1.held")
     return claimed()
 
@@ -91,16 +94,14 @@ def hard_linked_claim(place: Path, precious: Path) -> object:
 @attack
 def piped_claim(place: Path, precious: Path) -> object:
     """The file of a claim is a pipe, on which a writer would block forever."""
-    (place / "gpus").mkdir(parents=True, mode=0o700)
-    place.chmod(0o700)
+    made(place)
     os.mkfifo(place / "gpus" / "GPU-1.held")
     return claimed()
 
 
 @attack
 def linked_lock(place: Path, precious: Path) -> object:
-    (place / "gpus").mkdir(parents=True, mode=0o700)
-    place.chmod(0o700)
+    made(place)
     (place / "gpus" / "lock").symlink_to(precious)
     return claimed()
 
@@ -127,12 +128,9 @@ def main(folder: Path) -> None:
                 said = function(top / "run", top / "mine" / "precious")
             except ToolFailed as error:
                 said = error.what
-        told[name] = [said, sorted(path.name for path in (top / "mine").iterdir()), read(top / "mine" / "precious")]
+        precious = (top / "mine" / "precious").read_text(encoding="utf-8")
+        told[name] = [said, sorted(path.name for path in (top / "mine").iterdir()), precious]
     sys.stdout.write(json.dumps(told))
-
-
-def read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
