@@ -12,7 +12,7 @@ from symphony_charts.errors import UsageError
 from symphony_charts.local import runs, tmux_client
 from symphony_charts.local.supervisor import shutdown
 
-LATE = (tiles,)  # a terminal does not need it
+LATE = (tiles,)  # 90 ms, which a terminal does not need
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,11 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+
+import libtmux
+from libtmux.exc import LibTmuxException
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogQuery
@@ -145,38 +149,15 @@ set-option -g escape-time 10
 
 
 class Tiles:
-    """The panes of a tmux window by instance path; `server` are tmux's options for its server.
+    """The panes in `window` by instance path; `left_out` is the number of instances without a pane."""
 
-    `left_out` is the number of instances without a pane.
-    """
-
-    def __init__(self, server: Sequence[str], created: str, left_out: int, *, is_own: bool) -> None:
-        self._server, self._left_out, self._is_own = list(server), left_out, is_own
-        self._window, self._first = created.split()
-        self._panes: dict[str, str] = {}
-        self._shown: dict[tuple[str, ...], str] = {}
+    def __init__(self, window: libtmux.Window, panes: Mapping[str, libtmux.Pane], left_out: int) -> None:
+        self._window, self._panes, self._left_out = window, panes, left_out
+        self._said: dict[tuple[str, ...], str] = {}
 
     @property
     def is_open(self) -> bool:
-        return tmux_client.call(self._server, "list-panes", "-t", self._window).status == 0
-
-    def do(self, *words: str) -> str:
-        return _do(self._server, *words)
-
-    def fill(self, pipes: Mapping[str, Path]) -> None:
-        """Show each pipe in a pane of its own."""
-        own = {"pane-border-status": "top", "pane-border-format": _FORMAT, "remain-on-exit": "off"}
-        for name, value in own.items():
-            self.do("set-option", "-w", "-t", self._window, name, value)
-        pane = self._first
-        for path, pipe in pipes.items():
-            if self._panes:
-                pane = self.do("split-window", "-d", "-t", pane, "-P", "-F", "#{pane_id}", _command(pipe))
-            # Even out after each split: repeated halving soon leaves no room for another pane.
-            self.do(
-                "select-layout", "-t", self._window, "tiled", ";", "set-option", "-p", "-t", pane, "@symph_path", path
-            )
-            self._panes[path] = pane
+        return self._window.server.cmd("list-panes", "-t", str(self._window.window_id)).returncode == 0
 
     def show(self, status: ExperimentStatus, now: float) -> None:
         """Update titles, states and the status line if they changed; at most one call of tmux."""
@@ -184,72 +165,105 @@ class Tiles:
         for instance in status.instances:
             pane = self._panes.get(instance.path)
             if pane is not None:
-                wanted["set-option", "-p", "-t", pane, "@symph_title"] = literal(f"{instance.path}  {instance.state}")
-                wanted["set-option", "-p", "-t", pane, "@symph_color"] = _COLORS.get(instance.phase, "yellow")
-        wanted["set-option", "-w", "-t", self._window, "@symph_status"] = literal(
-            status_line(status, self._left_out, now)
-        )
-        wanted["rename-window", "-t", self._window] = literal(window_name(status)).strip()
+                at = ("set-option", "-p", "-t", str(pane.pane_id))
+                title, color = (*at, "@symph_title"), (*at, "@symph_color")
+                wanted[title] = literal(f"{instance.path}  {instance.state}")
+                wanted[color] = _COLORS.get(instance.phase, "yellow")
+        window = str(self._window.window_id)
+        wanted["set-option", "-w", "-t", window, "@symph_status"] = literal(status_line(status, self._left_out, now))
+        wanted["rename-window", "-t", window] = literal(window_name(status)).strip()
         words: list[str] = []
         for command, value in wanted.items():
-            if self._shown.get(command) != value:
+            if self._said.get(command) != value:
                 words += [*([";"] if words else []), *command, value]
-        if words and tmux_client.call(self._server, *words).status == 0:
+        if words and self._window.server.cmd(*words).returncode == 0:
             # Otherwise a pane was closed by hand: repeat all commands next time.
-            self._shown = wanted
+            self._said = wanted
 
     def wish(self) -> str:
         """Return the path of the instance that the key `a` selected, and clear it; empty if none."""
-        answer = tmux_client.call(self._server, "show-options", "-sqv", "@symph_wish")
-        tmux_client.call(self._server, "set-option", "-su", "@symph_wish")
-        return answer.text.strip()
+        server = self._window.server
+        answer = server.cmd("show-options", "-sqv", "@symph_wish").stdout
+        server.cmd("set-option", "-su", "@symph_wish")
+        return answer[0] if answer else ""
 
     def close(self) -> None:
-        end = ("kill-server",) if self._is_own else ("kill-window", "-t", self._window)
-        tmux_client.call(self._server, *end)
+        self._window.server.cmd("kill-window", "-t", str(self._window.window_id))
 
 
 def on_own_server(socket: Path, pipes: Mapping[str, Path], left_out: int, width: int, height: int) -> Tiles:
     """Return tiles in the only window of a new server, for a terminal of that size; the server ends with them."""
-    size = ("-x", str(width), "-y", str(height))
-    tiles = _open(["-S", str(socket)], pipes, left_out, "new-session", "-d", "-s", "tiles", *size)
+    server = _server(socket, config_file="/dev/null")
+    first, *_ = pipes.values()
     settings = socket.with_name(f"{socket.name}.conf")
     settings.write_text(_SETTINGS)
-    tiles.do("source-file", str(settings))
+    with ExitStack() as undo, _errors():
+        session = server.new_session("tiles", window_command=_command(first), x=width, y=height)
+        # If this fails, stop the server: its readers would wait forever for writers of their pipes.
+        undo.callback(server.kill)
+        tiles = _fill(session.windows[0], pipes, left_out)
+        _do(server, "source-file", str(settings))
+        undo.pop_all()
     return tiles
 
 
 def in_session(socket: Path, pane: str, pipes: Mapping[str, Path], left_out: int) -> Tiles:
     """Return tiles in a new, active window of the session that contains `pane`."""
-    server = ["-S", str(socket)]
-    session = _do(server, "display-message", "-p", "-t", pane, "#{session_id}")
-    return _open(server, pipes, left_out, "new-window", "-n", "symph", "-t", f"{session}:")
-
-
-def _open(server: Sequence[str], pipes: Mapping[str, Path], left_out: int, *words: str) -> Tiles:
-    """Return the tiles in the window that the tmux command `words` makes; close it again if they do not fit."""
+    server = _server(socket)
     first, *_ = pipes.values()
-    created = _do(server, *words, "-P", "-F", "#{window_id} #{pane_id}", _command(first))
-    tiles = Tiles(server, created, left_out, is_own=words[0] == "new-session")
-    try:
-        tiles.fill(pipes)
-    except BaseException:
-        # Its readers would wait forever for writers of their pipes.
-        tiles.close()
-        raise
+    with ExitStack() as undo, _errors():
+        session = libtmux.Pane.from_pane_id(server, pane).session
+        window = session.new_window("symph", window_shell=_command(first), attach=True)
+        undo.callback(window.kill)
+        tiles = _fill(window, pipes, left_out)
+        undo.pop_all()
     return tiles
+
+
+def _server(socket: Path, *, config_file: str | None = None) -> libtmux.Server:
+    """Return the server with a UTF-8 locale: otherwise tmux replaces libtmux's field separator by `_`."""
+    said = next((os.environ[name] for name in ("LC_ALL", "LC_CTYPE", "LANG") if os.environ.get(name)), "")
+    if "utf" not in said.lower():
+        os.environ["LC_ALL"] = "C.UTF-8"
+    return libtmux.Server(socket_path=str(socket), config_file=config_file)
+
+
+def _fill(window: libtmux.Window, pipes: Mapping[str, Path], left_out: int) -> Tiles:
+    own = {"pane-border-status": "top", "pane-border-format": _FORMAT, "remain-on-exit": "off"}
+    for name, value in own.items():
+        _do(window.server, "set-option", "-w", "-t", str(window.window_id), name, value)
+    panes: dict[str, libtmux.Pane] = {}
+    pane = window.panes[0]
+    for path, pipe in pipes.items():
+        if panes:
+            pane = pane.split(shell=_command(pipe), attach=False)
+        # Even out after each split: repeated halving soon leaves no room for another pane.
+        window.select_layout("tiled")
+        _do(window.server, "set-option", "-p", "-t", str(pane.pane_id), "@symph_path", path)
+        panes[path] = pane
+    return Tiles(window, panes, left_out)
 
 
 def _command(pipe: Path) -> str:
     return f"exec cat {shlex.quote(os.fspath(pipe))}"
 
 
-def _do(server: Sequence[str], *words: str) -> str:
-    done = tmux_client.call(server, *words)
-    if done.status:
-        what = f"tmux could not show the tiles: {done.error_text.strip()}"
-        raise ToolFailed(what, next="name the processes after --tile")
-    return done.text.strip()
+def _do(server: libtmux.Server, *words: str) -> str:
+    done = server.cmd(*words)
+    if done.returncode:
+        raise ToolFailed(f"tmux refused {words[0]}: {' '.join(done.stderr)}")
+    return "\n".join(done.stdout)
+
+
+@contextmanager
+def _errors() -> Iterator[None]:
+    try:
+        yield
+    except LibTmuxException as error:
+        # The first argument is tmux's message, as text or lines; libtmux appends its whole record of the pane.
+        said = error.args[0] if error.args else error
+        words = "; ".join(said) if isinstance(said, list) else str(said)
+        raise ToolFailed(f"tmux could not show the tiles: {words}", next="name the processes after --tile") from error
 
 
 # Seconds between two looks at the states.
@@ -267,7 +281,8 @@ def run_tiles(args: argparse.Namespace) -> int:
         pane = os.environ.get("TMUX_PANE", "")
         if outer is None or not pane:
             raise UsageError("this terminal is not inside of tmux", next=f"symph attach {status.name} --tile")
-        size = _do(["-S", str(outer)], "display-message", "-p", "-t", pane, "#{window_width} #{window_height}")
+        with _errors():
+            size = _do(_server(outer), "display-message", "-p", "-t", pane, "#{window_width} #{window_height}")
         width, height = map(int, size.split())
     else:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):

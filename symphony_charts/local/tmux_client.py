@@ -180,7 +180,7 @@ def check_server(name: object) -> None:
 def refuse_taken(server: str, session: str) -> None:
     """Raise Conflict if the server has a session of that name that shows no experiment."""
     there = ["-L", server]
-    if call(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
+    if _user_tmux(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
         what = f'the tmux server "{server}" has a session "{session}" that shows no experiment'
         raise Conflict(
             what, next=f"rename it: {shlex.join(['tmux', '-L', server, 'rename-session', '-t', session])} OTHER"
@@ -197,7 +197,7 @@ def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Pat
         # It ends when the log is removed.
         follow = ["tail", "-n", str(_LINES), "--follow=name", str(log)]
         words += [";", "new-window", "-d", "-t", f"={session}:", "-n", title, *follow]
-    done = call(there, *words)
+    done = _user_tmux(there, *words)
     if done.status:
         raise done.failure(f'the tmux server "{server}" does not show "{session}": {done.error_text.strip()}')
     write_json(shown.folder / _FILE, {"socket": done.text.strip(), "session": session})
@@ -213,17 +213,16 @@ def hide(shown: Run) -> None:
 
 def _hide(there: list[str], session: str, experiment: str) -> None:
     if _marked(there, session) == experiment:
-        call(there, "kill-session", "-t", f"={session}")
+        _user_tmux(there, "kill-session", "-t", f"={session}")
 
 
 def _marked(there: list[str], session: str) -> str | None:
     """Return the experiment in the mark of a session; None without session or mark."""
-    done = call(there, "show-options", "-qv", "-t", f"={session}:", _MARK)
+    done = _user_tmux(there, "show-options", "-qv", "-t", f"={session}:", _MARK)
     return done.text.strip() or None if done.status == 0 else None
 
 
-def call(server: Sequence[str], *words: str) -> Completed:
-    """Run a tmux command on a server of the user; `server` are its options. Raises ToolFailed if it hangs."""
+def _user_tmux(there: list[str], *words: str) -> Completed:
     # The server and the shells on it belong to the user.
     env = {"LC_ALL": None, **os.environ, "TMUX": None, "TMUX_PANE": None}
-    return run(["tmux", *server, "-f", "/dev/null", *words], timeout_s=10.0, env=env, check=False)
+    return run(["tmux", *there, "-f", "/dev/null", *words], timeout_s=10.0, env=env, check=False)
