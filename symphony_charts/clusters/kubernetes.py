@@ -16,8 +16,7 @@ from symphony_charts.kinds.registry import opened
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import Object
 from symphony_charts.kubernetes.experiments import objects_of_release, wait_gone
-from symphony_charts.kubernetes.releases.helm_client import Target
-from symphony_charts.kubernetes.releases.releases import Releases, prepared_chart
+from symphony_charts.kubernetes.releases.releases import prepared_chart
 from symphony_charts.kubernetes.status import managers_of, refuse_managed, refuse_protected
 from symphony_charts.placement.pools.pool import pools_of_spec
 from symphony_charts.prepare import Prepared, prepare_experiment
@@ -155,12 +154,16 @@ class KubeCluster(Cluster):
             api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}, "")
 
     def _install(self, name: str, chart: Path, values: Mapping[str, object], namespace: str) -> bool:
+        # pyhelm3 takes 130 ms to load; watching does not need it.
+        from symphony_charts.kubernetes.releases import helm_client, releases
+
         try:
-            releases = Releases(Target(kubeconfig=self._target[0], context=self._target[1]))
+            target = helm_client.Target(kubeconfig=self._target[0], context=self._target[1])
+            helm = releases.Releases(target)
         except ToolMissing:
             return False
-        with releases:
-            releases.install(name, chart, values, namespace=namespace)
+        with helm:
+            helm.install(name, chart, values, namespace=namespace)
         return True
 
 

@@ -15,7 +15,6 @@ from symphony_charts.kinds.registry import KINDS, RENDERED, workload_kind
 from symphony_charts.kubernetes import container_phase
 from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes
 from symphony_charts.kubernetes.connection import ForbiddenError
-from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
 from symphony_charts.kubernetes.status import (
     EXPERIMENT,
     INSTANCE,
@@ -392,6 +391,9 @@ def wait_gone(
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
     """Uninstall the release, unless its chart is none of ours, or helm only remembers it."""
+    # Importing pyhelm3 takes 130 ms; only the deletion of a release needs it.
+    from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Target
+
     helm = HelmReleases(Target(kubeconfig=target[0], context=target[1]))
     newest = helm.current(name, namespace)
     if newest is None or newest.status == "uninstalled":

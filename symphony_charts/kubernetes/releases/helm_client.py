@@ -7,14 +7,16 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import semver
 import yaml
+from pyhelm3 import Client, Command, errors
 
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.system.files import write_tree
@@ -82,14 +84,6 @@ def _env(folder: Path) -> dict[str, str]:
 _GRACE_S = 10.0
 # Added to helm's own deadline: for starting, reading the chart, answering.
 _MARGIN_S = 30.0
-_KEPT = ("--history-max", "10")
-
-
-class _Loader(yaml.CSafeLoader):
-    """Reads a plain ``=`` as text, as YAML 1.2 and helm do."""
-
-
-_Loader.add_constructor("tag:yaml.org,2002:value", _Loader.construct_yaml_str)  # type: ignore[type-var]  # the stubs know no inheritance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +94,94 @@ class Target:
     context: str | None = None
 
 
+class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
+    """pyhelm3's Command without its shell: `run` starts helm through the package's process runner.
+
+    The coroutines wait for nothing but helm itself, so they finish in one step and Ctrl-C reaches them.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        *,
+        timeout_s: float = 300.0,
+        program: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.program = program or find_helm()
+        super().__init__(executable=self.program, default_timeout=f"{timeout_s:g}s")
+        self._target = target
+        self._more_env = dict(env or {})
+        self._limit_s = timeout_s
+
+    async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
+        """Return helm's stdout; raises pyhelm3's error class, with the complete ToolFailed as its cause."""
+        # A user's word cannot become a flag: the names that get here begin with a letter or digit.
+        argv = [self.program, *(str(word) for word in command)]
+        ended = run(
+            argv,
+            input=_repaired(input),
+            env=self._env(),
+            timeout_s=self._limit_s + _MARGIN_S,
+            grace_s=_GRACE_S,
+            check=False,
+        )
+        if ended.status:
+            raise _class_of(ended.error_text)(ended.status, ended.stdout, ended.stderr) from _failure(ended)
+        return ended.stdout
+
+    def client_version(self) -> semver.Version:
+        ended = run([self.program, "version", "--template", "{{ .Version }}"], env=self._env(), timeout_s=20)
+        return semver.Version.parse(ended.text.strip().removeprefix("v"))
+
+    def _env(self) -> dict[str, str | None]:
+        """Return variables that select the cluster, since every user of the machine can see argument lists.
+
+        Helm's own variables for this are removed: they could select another cluster than the kubeconfig, while objects
+        are checked on the kubeconfig's cluster.
+        """
+        env: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HELM_KUBE")}
+        env |= {"HELM_NO_PLUGINS": "1", **self._more_env}
+        if self._target.kubeconfig is not None:
+            env["KUBECONFIG"] = str(self._target.kubeconfig)
+        if self._target.context is not None:
+            env["HELM_KUBECONTEXT"] = self._target.context
+        return env
+
+
+def _repaired(document: bytes | None) -> bytes | None:
+    """Return values in a form that helm reads correctly: without escaped surrogates, with a final newline.
+
+    Helm refuses escaped surrogates. Helm before 4.3 silently drops JSON of a multiple of 4096 bytes without the
+    newline.
+    """
+    if document is None:
+        return None
+    return (json.dumps(json.loads(document), ensure_ascii=False) + "\n").encode()
+
+
+def _failure(ended: Completed) -> BaseException:
+    lines = ended.error_text.strip().splitlines()
+    first = next((line for line in lines if line.startswith("Error: ")), lines[-1] if lines else "")
+    what = first.removeprefix("Error: ") or f"helm failed with exit status {ended.status}"
+    return ended.failure(what)
+
+
+def _class_of(stderr: str) -> type[errors.Error]:
+    kinds: dict[str, type[errors.Error]] = {
+        "release: not found": errors.ReleaseNotFoundError,
+        "already exists": errors.ResourceAlreadyExistsError,
+        "cannot be imported into the current release": errors.ResourceAlreadyExistsError,
+        "failed to render chart": errors.FailedToRenderChartError,
+        "execution error": errors.FailedToRenderChartError,
+        "values don't meet the spec": errors.FailedToRenderChartError,
+    }
+    return next((kind for text, kind in kinds.items() if text in stderr.lower()), errors.Error)
+
+
 # The form of helm 4; helm 3 writes `- groups.p0.replicas: Invalid type...`
 _PLACE = re.compile(r"at '([^']*)': (.*)")
+_T = TypeVar("_T")
 Object = dict[str, Any]
 
 
@@ -125,40 +205,73 @@ class HelmReleases:
     def __init__(
         self, target: Target | None = None, *, timeout_s: float = 300.0, env: Mapping[str, str] | None = None
     ) -> None:
-        self._program = find_helm()
-        self._timeout_s = timeout_s
-        self._env = _env_of(target or Target(), env or {})
-        self._refuse_old()
+        self._command = HelmCommand(target or Target(), timeout_s=timeout_s, env=env)
+        # pyhelm3 asserts that its program exists and asks for its version, both through our command.
+        try:
+            self._client = Client(self._command, executable=self._command.program)
+            installed = self._client.version
+        except ValueError as error:
+            what = "this helm does not say which version it is"
+            raise ToolMissing(what, self._command.program, f"install helm {OLDEST} or newer") from error
+        self.version = str(installed)
+        if installed < type(installed).parse(OLDEST):
+            raise ToolMissing(f"helm {self.version} is too old", self._command.program, f"install {OLDEST} or newer")
 
     def apply(
-        self, name: str, chart: Path, values: Mapping[str, object], *, namespace: str, hooks: bool = True
+        self,
+        name: str,
+        chart: Path,
+        values: Mapping[str, object],
+        *,
+        namespace: str,
+        create_namespace: bool = False,
+        description: str = "",
+        hooks: bool = True,
     ) -> Revision:
         """Install or upgrade the release, with exactly these values over the chart's defaults.
 
         If an upgrade fails, its new objects are removed again. Waits only for `hooks`.
         """
-        # The values define the experiment: --reset-values keeps none of an earlier revision.
-        flags = ("--install", "--reset-values", "--cleanup-on-fail", *_KEPT, *self._limit, *_hooks(hooks))
-        ended = self._run("upgrade", name, chart, *flags, "-o", "json", namespace=namespace, values=values)
-        made = json.loads(ended.text)
-        meta, info = made["chart"]["metadata"], made["info"]
+        applied = self._done(
+            name,
+            self._client.install_or_upgrade_release(
+                name,
+                self._done(name, self._client.get_chart(chart)),
+                dict(values),
+                namespace=namespace,
+                create_namespace=create_namespace,
+                cleanup_on_fail=True,
+                # The values define the experiment: values of an earlier revision must not remain.
+                reset_values=True,
+                description=description or None,
+                no_hooks=not hooks,
+            ),
+        )
+        chart_name = self._done(name, applied.chart_metadata())
         return Revision(
             name=name,
             namespace=namespace,
-            revision=int(made["version"]),
-            status=str(info["status"]),
-            chart=f"{meta['name']}-{meta['version']}",
-            updated=_iso(info["last_deployed"]),
-            description=str(info.get("description") or ""),
-            notes=str(info.get("notes") or ""),
+            revision=applied.revision,
+            status=str(applied.status.value),
+            chart=f"{chart_name.name}-{chart_name.version}",
+            updated=_iso(applied.updated),
+            description=applied.description or "",
+            notes=applied.notes or "",
         )
 
     def render(
         self, name: str, chart: Path, values: Mapping[str, object], *, namespace: str, is_upgrade: bool = False
     ) -> list[Object]:
         """Return the objects that `apply` would send, without hooks."""
-        flags = ("--skip-crds", "--no-hooks", *(["--is-upgrade"] if is_upgrade else []))
-        return _objects(self._run("template", name, chart, *flags, namespace=namespace, values=values))
+        ended = self._client.template_resources(
+            self._done(name, self._client.get_chart(chart)),
+            name,
+            dict(values),
+            namespace=namespace,
+            no_hooks=True,
+            is_upgrade=is_upgrade,
+        )
+        return _objects(self._done(name, ended))
 
     def current(self, name: str, namespace: str) -> Revision | None:
         """Return the newest revision in any status; None if there is no such release."""
@@ -168,94 +281,52 @@ class HelmReleases:
     def history(self, name: str, namespace: str) -> list[Revision]:
         """Return all revisions that helm remembers, newest first; empty if there is no such release."""
         try:
-            ended = self._run("history", name, "-o", "json", "--max", "256", namespace=namespace)
+            items = self._done(name, self._command.history(name, namespace=namespace))
         except NotFound:
             return []
-        revisions = [_revision(item, name, namespace) for item in json.loads(ended.text)]
+        revisions = [_revision(item, name, namespace) for item in items]
         return sorted(revisions, key=lambda revision: -revision.revision)
 
     def manifest(self, name: str, namespace: str, revision: int | None = None) -> list[Object]:
         """Return the objects of a revision (None: the newest) as rendered from the chart."""
-        chosen = [] if revision is None else ["--revision", str(revision)]
-        return _objects(self._run("get", "manifest", name, *chosen, namespace=namespace))
+        return _objects(self._done(name, self._command.get_resources(name, namespace=namespace, revision=revision)))
 
     def notes(self, name: str, namespace: str) -> str:
-        status = json.loads(self._run("status", name, "-o", "json", namespace=namespace).text)
+        status = self._done(name, self._command.status(name, namespace=namespace))
         return str(status["info"].get("notes") or "")
 
     def rollback(self, name: str, namespace: str, revision: int, *, hooks: bool = True) -> None:
         """Make a new revision from an old one. Waits only for `hooks`."""
-        flags = ("--cleanup-on-fail", *_KEPT, *self._limit, *_hooks(hooks))
-        self._run("rollback", name, str(revision), *flags, namespace=namespace)
+        call = self._command.rollback(name, revision, namespace=namespace, cleanup_on_fail=True, no_hooks=not hooks)
+        self._done(name, call)
 
     def uninstall(self, name: str, namespace: str, *, keep_history: bool = False) -> None:
         """Remove a release and its objects without waiting."""
-        kept = ["--keep-history"] if keep_history else []
-        self._run("uninstall", name, *self._limit, *kept, namespace=namespace)
+        self._done(name, self._command.uninstall(name, namespace=namespace, keep_history=keep_history))
 
-    @property
-    def _limit(self) -> tuple[str, str]:
-        return "--timeout", f"{self._timeout_s:g}s"
-
-    def _run(
-        self, verb: str, *words: str | Path, namespace: str, values: Mapping[str, object] | None = None
-    ) -> Completed:
-        """Run helm. Raises NotFound, Conflict and SpecError for the failures that are known, else ToolFailed."""
-        # A user's word cannot become a flag: the names that get here begin with a letter or digit.
-        argv = [self._program, verb, *map(str, words), "-n", namespace]
-        fed = None
-        if values is not None:
-            argv += ["-f", "-"]
-            # Helm refuses escaped surrogates. Helm before 4.3 silently drops JSON of a multiple of 4096 bytes without
-            # the final newline.
-            fed = json.dumps(values, ensure_ascii=False) + "\n"
-        ended = run(
-            argv, input=fed, env=self._env, timeout_s=self._timeout_s + _MARGIN_S, grace_s=_GRACE_S, check=False
-        )
-        if ended.status:
-            name = str(words[1] if verb == "get" else words[0])
-            raise _error_of(ended, name)
-        return ended
-
-    def _refuse_old(self) -> None:
-        ended = run([self._program, "version", "--template", "{{ .Version }}"], env=self._env, timeout_s=20)
-        found = re.match(r"v?(\d+)\.(\d+)\.\d+", ended.text.strip())
-        if found is None:
-            what = "this helm does not say which version it is"
-            raise ToolMissing(what, self._program, f"install helm {OLDEST} or newer")
-        if [int(found[1]), int(found[2])] < [int(part) for part in OLDEST.split(".")[:2]]:
-            raise ToolMissing(f"helm {found[0]} is too old", self._program, f"install {OLDEST} or newer")
+    def _done(self, name: str, call: Coroutine[Any, Any, _T]) -> _T:
+        """Return the result of a pyhelm3 call, whose coroutine never waits here; convert its errors to ours."""
+        try:
+            call.send(None)
+        except StopIteration as ended:
+            value: _T = ended.value
+            return value
+        except errors.Error as error:
+            raise _ours(error, name) from error.__cause__
+        raise AssertionError("pyhelm3 waits for something else than helm")
 
 
-def _env_of(target: Target, more: Mapping[str, str]) -> dict[str, str | None]:
-    """Return variables that select the cluster, since every user of the machine can see argument lists.
-
-    Helm's own variables for this are removed: they could select another cluster than the kubeconfig, while objects are
-    checked on the kubeconfig's cluster.
-    """
-    env: dict[str, str | None] = {name: None for name in os.environ if name.startswith("HELM_KUBE")}
-    env |= {"HELM_NO_PLUGINS": "1", **more}
-    if target.kubeconfig is not None:
-        env["KUBECONFIG"] = str(target.kubeconfig)
-    if target.context is not None:
-        env["HELM_KUBECONTEXT"] = target.context
-    return env
-
-
-def _hooks(hooks: bool) -> list[str]:
-    return [] if hooks else ["--no-hooks"]
-
-
-def _error_of(ended: Completed, name: str) -> SymphError:
-    lines, stderr = ended.error_text.strip().splitlines(), ended.error_text.lower()
-    first = next((line for line in lines if line.startswith("Error: ")), lines[-1] if lines else "")
-    failed = ended.failure(first.removeprefix("Error: ") or f"helm failed with exit status {ended.status}")
-    if "release: not found" in stderr:
+def _ours(error: errors.Error, name: str) -> SymphError:
+    failed = error.__cause__
+    if not isinstance(failed, ToolFailed):
+        return ToolFailed(str(error))
+    if isinstance(error, errors.ReleaseNotFoundError):
         return NotFound(f'there is no release "{name}"', next="symph status lists the releases; -n names a namespace")
-    if "already exists" in stderr or "cannot be imported into the current release" in stderr:
+    if isinstance(error, errors.ResourceAlreadyExistsError):
         return Conflict(failed.what, next="it belongs to something else: choose another release name or namespace")
-    if any(text in stderr for text in ("failed to render chart", "execution error", "values don't meet the spec")):
+    if isinstance(error, errors.FailedToRenderChartError):
         return SpecError(_faults(failed))
+    stderr = failed.stderr.lower()
     if "another operation" in stderr:
         what = f'helm is at work on "{name}", or was stopped in the middle of it'
         return Conflict(what, next=f"wait for it, or undo it: symph rollback {name}, symph uninstall {name}")
@@ -284,17 +355,14 @@ def _revision(item: Mapping[str, Any], name: str, namespace: str) -> Revision:
         revision=int(item["revision"]),
         status=str(item["status"]),
         chart=str(item["chart"]),
-        updated=_iso(item["updated"]),
+        updated=_iso(datetime.fromisoformat(re.sub(r"\.\d+", "", item["updated"]).replace("Z", "+00:00"))),
         description=str(item.get("description", "")),
     )
 
 
-def _iso(text: str) -> str:
-    """Return a time of helm's in UTC and whole seconds."""
-    moment = datetime.fromisoformat(re.sub(r"\.\d+", "", text).replace("Z", "+00:00"))
+def _iso(moment: datetime) -> str:
     return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _objects(ended: Completed) -> list[Object]:
-    documents = yaml.load_all(ended.text, _Loader)  # a safe loader
+def _objects(documents: Iterable[object]) -> list[Object]:
     return [document for document in documents if isinstance(document, dict) and document.get("kind")]

@@ -209,7 +209,7 @@ def _raise_loopback() -> None:
 def _warm() -> None:
     import importlib
 
-    for name in ("rich.console", "jsonschema_rs", "kubernetes", "libtmux", "cookiecutter.main", "jinja2"):
+    for name in ("rich.console", "jsonschema_rs", "kubernetes", "libtmux", "cookiecutter.main", "jinja2", "pyhelm3"):
         importlib.import_module(name)
     folder = Path(__file__).parents[3] / "symphony_charts"
     for path in sorted(folder.glob("[a-z]*/**/*.py")):
