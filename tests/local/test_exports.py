@@ -49,20 +49,14 @@ def looking(folder: Path, *words: str, **more: Any) -> dict[str, Any]:
     return {"command": [sys.executable, "-c", LOOK, str(folder / "seen"), *words], **more}
 
 
-@pytest.fixture
-def plain(private_places: Path) -> Path:
-    """Return a folder whose path every runner accepts."""
-    return private_places
-
-
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(WORDS, min_size=1, max_size=4), st.dictionaries(st.sampled_from(["A", "B", "on"]), WORDS))
-def test_hostile_words_survive_the_start_scripts(plain: Path, words: list[str], env: dict[str, str]) -> None:
-    data = {"processes": {"a": looking(plain, *words, env=env)}}
-    plan = plan_of(plain, **data)
-    write(to_tmuxp(plan, str(plain / "out")), plain)
-    subprocess.run(["/usr/bin/env", "-i", "/bin/sh", str(plain / "out/p/0/run")], check=False, timeout=30)
-    seen_words, seen_env = json.loads((plain / "seen").read_text())
+def test_hostile_words_survive_the_start_scripts(private_places: Path, words: list[str], env: dict[str, str]) -> None:
+    data = {"processes": {"a": looking(private_places, *words, env=env)}}
+    plan = plan_of(private_places, **data)
+    write(to_tmuxp(plan, str(private_places / "out")), private_places)
+    subprocess.run(["/usr/bin/env", "-i", "/bin/sh", str(private_places / "out/p/0/run")], check=False, timeout=30)
+    seen_words, seen_env = json.loads((private_places / "seen").read_text())
     assert seen_words == list(plan.processes[0].argv[4:])
     assert {name: seen_env[name] for name in env} == {name: plan.processes[0].env[name] for name in env}
 
@@ -79,38 +73,29 @@ def test_no_value_of_a_user_stands_in_the_file_of_a_runner(tmp_path: Path) -> No
         assert "user-" not in make(plan_of(tmp_path, **data), "/tmp/out").text
 
 
-def test_tmuxp_starts_the_windows_in_order(plain: Path, need_tool: Any) -> None:
+def test_tmuxp_starts_the_windows_in_order(private_places: Path, need_tool: Any) -> None:
     need_tool("tmux")
     data = {
         "prepare": {"make": {"cmds": ["sleep .3; echo made > made"]}},
-        "processes": {"a": looking(plain, *NASTY, env={"V": "$HOME #{pid}"})},
+        "processes": {"a": looking(private_places, *NASTY, env={"V": "$HOME #{pid}"})},
         "groups": {"g": {"processes": {name: python("input()") for name in ("x", "y", "z")}}},
     }
-    file = write(to_tmuxp(plan_of(plain, **data), str(plain / "out")), plain)
-    socket = plain / "t.sock"
+    file = write(to_tmuxp(plan_of(private_places, **data), str(private_places / "out")), private_places)
+    socket = private_places / "t.sock"
     own = ["tmux", "-S", str(socket), "-f", "/dev/null"]
     try:
-        argv = [
-            str(Path(sys.executable).parent / "tmuxp"),
-            "load",
-            "-d",
-            "-y",
-            "-S",
-            str(socket),
-            "-f",
-            "/dev/null",
-            str(file),
-        ]
+        tmuxp = str(Path(sys.executable).parent / "tmuxp")
+        argv = [tmuxp, "load", "-d", "-y", "-S", str(socket), "-f", "/dev/null", str(file)]
         done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         asked = [*own, "list-panes", "-a", "-F", "#{window_name}"]
         panes = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
         assert sorted(panes) == ["a", "a", "g", "g", "g", "g"]
-        until(lambda: (plain / "seen").exists() and (plain / "seen").stat().st_size > 0)
-        until(lambda: (plain / "seen").read_text().endswith("]"))
-        assert (plain / "made").read_text().startswith("made\n")
-        words, env = json.loads((plain / "seen").read_text())
-        [planned] = [one for one in plan_of(plain, **data).processes if one.process == "a"]
+        until(lambda: (private_places / "seen").exists() and (private_places / "seen").stat().st_size > 0)
+        until(lambda: (private_places / "seen").read_text().endswith("]"))
+        assert (private_places / "made").read_text().startswith("made\n")
+        words, env = json.loads((private_places / "seen").read_text())
+        [planned] = [one for one in plan_of(private_places, **data).processes if one.process == "a"]
         assert words == list(planned.argv[4:])
         assert env["V"] == "$HOME #{pid}"
         assert "TMUX" not in env
