@@ -10,7 +10,7 @@ from pathlib import Path
 from symphony_charts import package
 from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
-from symphony_charts.errors import CheckFailed, ToolFailed, ToolMissing, UsageError
+from symphony_charts.errors import CheckFailed, SpecError, ToolFailed, UsageError
 from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import pointer, prepare
 from symphony_charts.oci import images as oci_images
@@ -20,7 +20,7 @@ from symphony_charts.spec import files as spec_files
 from symphony_charts.spec import sources
 from symphony_charts.system import files as system_files
 
-LATE = (secrets,)  # cryptography takes 40 ms, and only sealing needs it
+LATE = (secrets,)  # the client of Kubernetes and cryptography, which only some secrets need
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -138,8 +138,8 @@ def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Se
             continue
         name = secrets_files.secret_name(candidate.spec)
         try:
-            keys = secrets_files.secret_keys(name, place.namespace, place.context)
-        except (ToolFailed, ToolMissing) as error:
+            keys = secrets.secret_keys(name, place.namespace, place.context)
+        except (SpecError, ToolFailed) as error:
             output.warn(f"cannot look whether the Secret {name} is in {env}: {error.what}")
             return
         lacking = sorted({sources.key_of(file) for file in experiment.secrets} - (keys or set()))

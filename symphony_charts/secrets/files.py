@@ -10,10 +10,9 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from symphony_charts.chart.build.chart import Release, build
-from symphony_charts.errors import Problem, SpecError, ToolFailed
+from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.spec.files import SpecFile
@@ -44,10 +43,6 @@ class SealStore:
 
 # Kubernetes refuses a larger Secret (k8s.io/api/core/v1, MaxSecretSize).
 _MAX_SECRET_BYTES = 1024 * 1024
-_TIMEOUT_S = 20.0
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
-# Source: bitnami-labs/sealed-secrets, cmd/kubeseal: the controller's service, and the path of its certificate.
-_IN_CLUSTER = "/api/v1/namespaces/kube-system/services/http:sealed-secrets-controller:/proxy/v1/cert.pem"
 
 
 def read_secrets(spec: SpecFile, *, may_lack: bool = False) -> dict[str, bytes]:
@@ -127,38 +122,6 @@ def secret_name(spec: SpecFile, release: str | None = None) -> str:
     return chart.secret_name(chart.values, Release(name=release or spec.experiment.name))
 
 
-def fetch_certificate(source: str) -> bytes:
-    """Return the PEM text of the certificate of a sealed-secrets controller.
-
-    `source` is a path, an `https://` address, or `cluster` to ask the controller. Raises ToolFailed if an address or
-    the cluster does not answer, and SpecError for a file that cannot be read or an address without TLS.
-    """
-    if source == "cluster":
-        return run(["kubectl", "get", "--raw", _IN_CLUSTER], timeout_s=_TIMEOUT_S).stdout
-    if "://" in source:
-        return _fetch(source)
-    try:
-        return Path(source).expanduser().read_bytes()
-    except OSError as error:
-        hint = "kubeseal --fetch-cert > FILE, or --cert cluster"
-        raise SpecError.one(f"cannot read the certificate {source}: {error.strerror}", next=hint) from error
-
-
-def _fetch(address: str) -> bytes:
-    # Importing it takes 12 ms, and only addresses need it.
-    import urllib.request
-
-    parts = urlsplit(address)
-    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        raise SpecError.one(f"{address} is not safe: anybody on the way could change it", "cert", "use https://")
-    try:
-        with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme was looked at
-            content: bytes = answer.read(1 << 20)
-    except OSError as error:
-        raise ToolFailed(f"cannot fetch the certificate: {error}", address, "give a file: --cert FILE") from error
-    return content
-
-
 def encrypted_secret(spec: SpecFile, path: str, namespace: str, name: str) -> bytes:
     """Return the Secret of `spec`, encrypted by sops for the place `path`; an unchanged one keeps its ciphertext.
 
@@ -206,26 +169,3 @@ def _encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
             "write a .sops.yaml beside the spec",
         )
     return ended.stdout
-
-
-_KEYS = '{{range $key, $_ := .data}}{{$key}}{{"\\n"}}{{end}}'
-
-
-def cluster_options(context: str | None, kubeconfig: str | None) -> list[str]:
-    options = [f"--context={context}"] if context else []
-    return [*options, f"--kubeconfig={Path(kubeconfig).expanduser()}"] if kubeconfig else options
-
-
-def secret_keys(
-    name: str, namespace: str | None, context: str | None = None, kubeconfig: str | None = None
-) -> set[str] | None:
-    """Return the keys of a Secret; None if it does not exist. Raises ToolMissing, and ToolFailed without a cluster."""
-    options = [f"--namespace={namespace}"] if namespace else []
-    options += cluster_options(context, kubeconfig)
-    argv = ["kubectl", "get", "secret", *options, "--request-timeout=10s", "-o", f"go-template={_KEYS}", "--", name]
-    ended = run(argv, timeout_s=30, check=False)
-    if ended.status == 0:
-        return set(ended.text.split())
-    if "NotFound" in ended.error_text:
-        return None
-    raise ended.failure(f"cannot ask the cluster: {ended.error_text.strip()}", next="kubectl config current-context")

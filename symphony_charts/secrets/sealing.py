@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import json
 import os
+import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
 
 from symphony_charts.chart.build.faults import sealed_for
-from symphony_charts.errors import SpecError, ToolMissing
+from symphony_charts.errors import SpecError, ToolFailed, ToolMissing
 from symphony_charts.formats.data import Values
 from symphony_charts.secrets.files import SealStore, open_store, read_secrets
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.system.files import write_file
+from symphony_charts.system.subprocess_runner import run
 
 try:
     from cryptography import x509
@@ -34,6 +38,10 @@ except ImportError:
 
 Scope: TypeAlias = Literal["strict", "namespace-wide", "cluster-wide"]
 _KEY_BYTES, _NONCE = 32, bytes(12)
+_TIMEOUT_S = 20.0
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# Source: bitnami-labs/sealed-secrets, cmd/kubeseal: the controller's service, and the path of its certificate.
+_IN_CLUSTER = "/api/v1/namespaces/kube-system/services/http:sealed-secrets-controller:/proxy/v1/cert.pem"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +50,35 @@ class Certificate:
 
     fingerprint: str
     public_key: RSAPublicKey
+
+
+def fetch_certificate(source: str) -> bytes:
+    """Return the PEM text of the certificate of a sealed-secrets controller.
+
+    `source` is a path, an `https://` address, or `cluster` to ask the controller. Raises ToolFailed if an address or
+    the cluster does not answer, and SpecError for a file that cannot be read or an address without TLS.
+    """
+    if source == "cluster":
+        return run(["kubectl", "get", "--raw", _IN_CLUSTER], timeout_s=_TIMEOUT_S).stdout
+    if "://" in source:
+        return _fetch(source)
+    try:
+        return Path(source).expanduser().read_bytes()
+    except OSError as error:
+        hint = "kubeseal --fetch-cert > FILE, or --cert cluster"
+        raise SpecError.one(f"cannot read the certificate {source}: {error.strerror}", next=hint) from error
+
+
+def _fetch(address: str) -> bytes:
+    parts = urlsplit(address)
+    if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+        raise SpecError.one(f"{address} is not safe: anybody on the way could change it", "cert", "use https://")
+    try:
+        with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme was looked at
+            content: bytes = answer.read(1 << 20)
+    except OSError as error:
+        raise ToolFailed(f"cannot fetch the certificate: {error}", address, "give a file: --cert FILE") from error
+    return content
 
 
 def read_certificate(pem: bytes, at: str = "") -> Certificate:

@@ -34,7 +34,7 @@ if sys.platform != "win32":
 _TOOLS = (
     ("tmux", ("tmux", "-V"), (3, 2), "symph up"),
     ("helm", ("helm", "version", "--template", "{{.Version}}"), (3, 14), "install by hand, symph validate --helm"),
-    ("kubectl", ("kubectl", "version", "--client"), (1, 29), "symph secrets push"),
+    ("kubectl", ("kubectl", "version", "--client"), (1, 29), "symph secrets seal --cert cluster"),
     ("git", ("git", "--version"), (2, 30), "publishing to a repository"),
 )
 
