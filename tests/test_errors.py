@@ -14,12 +14,9 @@ def test_problems_are_equal_by_what_they_say() -> None:
     assert len({Problem(what="a"), Problem(what="a"), Problem(what="a", next="b")}) == 2
 
 
-def test_a_problem_moves_to_another_path() -> None:
+def test_a_problem_moves_to_another_path_and_an_error_is_no_other_that_says_the_same() -> None:
     moved = Problem(what="a", path="b", next="c").moved_to("d")
     assert repr(moved) == "Problem(what='a', path='d', next='c')"
-
-
-def test_an_error_is_no_other_error_that_says_the_same() -> None:
     assert UsageError("a") != UsageError("a")
     assert repr(UsageError("a", next="b")) == "UsageError(what='a', at='', next='b')"
 

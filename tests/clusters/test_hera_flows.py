@@ -21,6 +21,8 @@ def test_an_experiment_is_a_template_and_a_workflow() -> None:
         "WorkflowTemplate": "mine",
         "Workflow": "mine",
     }
+    template = flows["WorkflowTemplate"]
+    assert yaml.safe_load(template.to_yaml()) == template.to_dict()
 
 
 def test_a_flow_of_ones_own_runs_the_template(tmp_path: Path) -> None:
@@ -35,8 +37,3 @@ def test_a_flow_of_ones_own_runs_the_template(tmp_path: Path) -> None:
     (task,) = flow.to_dict()["spec"]["templates"][0]["dag"]["tasks"]
     assert task["templateRef"] == {"name": "descent", "template": "experiment"}
     assert task["arguments"]["parameters"] == [{"name": "LR", "value": "0.3"}]
-
-
-def test_what_hera_writes_is_yaml_of_the_same_template() -> None:
-    template = hera_flows(SPEC)["WorkflowTemplate"]
-    assert yaml.safe_load(template.to_yaml()) == template.to_dict()

@@ -70,10 +70,8 @@ def test_each_mechanism_finds_ours_and_both_together_do_not_warn(nightly: Torchx
 
 
 def test_the_dry_run_is_an_experiment_that_reads_back(torchx: Torchx) -> None:
-    request = torchx.request("utils.echo", "--msg", "hello")
-    experiment = from_data(load(request))
-    assert experiment.processes["echo"].command == ["echo"]
-    assert experiment.processes["echo"].args == ["hello"]
+    echo = from_data(load(torchx.request("utils.echo", "--msg", "hello"))).processes["echo"]
+    assert (echo.command, echo.args) == (["echo"], ["hello"])
 
 
 def test_the_dry_run_is_the_same_each_time_and_asks_nobody(torchx: Torchx) -> None:
@@ -97,17 +95,13 @@ def test_runopts_lists_every_option_with_type_and_default(torchx: Torchx) -> Non
     assert [text for text in (*wanted, "reserve=RESERVE (bool, False)") if text not in listed] == []
 
 
-def test_wrong_options_are_refused_in_words_and_all_at_once(torchx: Torchx) -> None:
+def test_wrong_options_are_refused_in_words_and_all_at_once_before_anything_starts(torchx: Torchx) -> None:
+    unknown = torchx("run", "-s", "symph", "-cfg", "onn=kube", "utils.echo", status=1).stderr
+    assert re.search(r"[Uu]nknown run option.*onn", unknown, re.DOTALL)
     done = torchx("run", "-s", "symph", "-cfg", "on=moon,compat=slurm", "utils.echo", status=1)
     assert re.search(r'"moon" is no value of `on`\n +at: +cfg\.on\n +next: one of tmux, kube, chart', done.stderr)
     assert '"slurm" is no value of `compat`' in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def test_an_unknown_option_is_refused_before_anything_starts(torchx: Torchx) -> None:
-    done = torchx("run", "-s", "symph", "-cfg", "onn=kube", "utils.echo", status=1)
-    assert re.search(r"[Uu]nknown run option", done.stderr)
-    assert "onn" in done.stderr
 
 
 def test_mcad_is_reached_by_the_version_of_its_app_wrappers(torchx: Torchx) -> None:
@@ -150,6 +144,7 @@ def test_a_second_run_is_another_application_and_can_be_cancelled_alone(nightly:
     assert re.search(r"symph://torchx/sh-2 +sh-2 +CANCELLED", listed)
     nightly("delete", handles[1])
     assert handles[1] not in nightly("list", "-s", "symph").stdout
+    assert handles[1].rpartition("/")[2] in nightly("status", handles[1], status=1).stderr
 
 
 @pytest.mark.usefixtures("here")
@@ -175,8 +170,3 @@ def test_settings_of_a_project_are_taken_from_its_torchxconfig(torchx: Torchx) -
     request = torchx.request("utils.echo")
     assert "namespace: ml" in request
     assert "kueue.x-k8s.io/queue-name: gold" in request
-
-
-def test_what_is_not_known_has_no_status(nightly: Torchx) -> None:
-    done = nightly("status", "symph://torchx/nobody", status=1)
-    assert "nobody" in done.stderr
