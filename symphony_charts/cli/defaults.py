@@ -38,6 +38,10 @@ class Default(str):
         default.source = source
         return default
 
+    def __reduce__(self) -> tuple[type[Default], tuple[str, str]]:
+        """Support copies, which need the source."""
+        return Default, (str(self), self.source)
+
 
 def typed(args: argparse.Namespace, name: str) -> str | None:
     """Return the value typed on the command line; None if it is a default or not set."""
