@@ -36,8 +36,8 @@ type: setup ## types only
 	@mypy
 
 test: setup ## the test suite
-	@echo "== pytest (2 workers)"; start=$$SECONDS; \
-	SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 2 --dist worksteal; \
+	@echo "== pytest (4 workers, since many tests wait)"; start=$$SECONDS; \
+	SYMPH_REQUIRE_TOOLS=1 python -m pytest -q -n 4 --dist worksteal; \
 	echo "tests took $$((SECONDS - start)) s"
 
 test-newest: setup ## the tests with the newest versions that pyproject.toml allows, in .cache/newest; TESTS=tests/cli: some
