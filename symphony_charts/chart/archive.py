@@ -14,12 +14,19 @@ from typing import Literal
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import Values
 
-# The order of files is that of Helm's packages (helm/helm, pkg/chart/v2/util/save.go). The gzip header (RFC 1952) is a
+# Files with the same texts are neighbours, because gzip looks back 32 kB. The gzip header (RFC 1952) is a
 # constant: that of `gzip` differs between Python versions.
 _BLOCK = 512
 _END = b"\0" * (2 * _BLOCK)
-_FIRST = ("Chart.yaml", "Chart.lock", "values.yaml", "values.schema.json")
+_FIRST = ("Chart.yaml", "values.schema.json", "values.yaml", "README.md", "experiment.yaml")
+# Files for chart-testing.
+_NOT_PACKED = ("ci/",)
 _TEN_BYTES = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+
+
+def packed(files: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Return the files of a chart's folder that its archive contains."""
+    return {path: content for path, content in files.items() if not path.startswith(_NOT_PACKED)}
 
 
 def pack(name: str, files: Mapping[str, bytes]) -> bytes:

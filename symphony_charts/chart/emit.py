@@ -71,7 +71,18 @@ class Emitter:
     def _definition(self, helper: Helper) -> str:
         comment = f"{{{{- /* {helper.comment} */}}}}\n" if helper.comment else ""
         body = helper.go.strip("\n").replace("CHART.", f"{self.frame.chart}.") if helper.go else self._text_of(helper)
-        return f'{comment}{{{{- define "{self.frame.chart}.{helper.name}" -}}}}\n{body}\n{{{{- end }}}}\n'
+        if not helper.is_constant:
+            return comment + self._define(helper.name, body)
+        text, key = f"{helper.name}.text", f"{helper.name}Text"
+        once = (
+            f'{{{{- define "{self.frame.chart}.{helper.name}" }}}}{{{{ if not (hasKey .Values "{key}") }}}}'
+            f'{{{{ $_ := set .Values "{key}" ({self._named(text)} .) }}}}{{{{ end -}}}}\n'
+            f"{{{{ .Values.{key} }}}}{{{{ end }}}}\n"
+        )
+        return self._define(text, body) + comment + once
+
+    def _define(self, name: str, body: str) -> str:
+        return f'{{{{- define "{self.frame.chart}.{name}" -}}}}\n{body}\n{{{{- end }}}}\n'
 
     def _text_of(self, helper: Helper) -> str:
         lines = self._body(helper.tree, 0)
@@ -87,7 +98,10 @@ class Emitter:
     def _call(self, name: str, args: str = ".") -> str:
         if name not in self.frame.helpers:
             raise ValueError(f"no helper {name}")
-        return f'include "{self.frame.chart}.{name}" {args}'
+        return f"{self._named(name)} {args}"
+
+    def _named(self, name: str) -> str:
+        return f'include "{self.frame.chart}.{name}"'
 
     def _source(self, name: str) -> str:
         if name[0] in '.$"':

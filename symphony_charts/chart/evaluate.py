@@ -213,31 +213,21 @@ def digest_helper(
     """Return the helper `name`: eight hex digits that change with every constant and every value in `tree`.
 
     `values` are the chart's own; a map of theirs that is read whole is listed as one path. The numbers at the paths
-    `live` may change without effect, except to or from 0. Helm evaluates the helper once per release and caches the
-    result in its copy of the values.
+    `live` may change without effect, except to or from 0.
     """
     reader = Reader(frame)
     reader.read(tree, {".": "", "$": ""})
     paths = _outermost(reader.paths.difference(live), values)
     paths += sorted(_SWITCH + path for path in reader.switches if set(paths).isdisjoint([path, *_ancestors(path)]))
     literal = hashlib.sha256(msgspec.json.encode([tree, sorted(reader.constants.items())])).hexdigest()[:8]
-    key = f"{name}Digest"
-    go = "\n".join(
-        [
-            f'{{{{- if not (hasKey .Values "{key}") -}}}}',
-            *_inputs(literal, paths),
-            f'{{{{- $_ := {_TEXT_OF_INPUTS} | sha256sum | trunc 8 | set .Values "{key}" -}}}}',
-            "{{- end -}}",
-            f"{{{{- .Values.{key} -}}}}",
-        ]
-    )
+    go = "\n".join([*_inputs(literal, paths), f"{{{{- {_TEXT_OF_INPUTS} | sha256sum | trunc 8 -}}}}"])
 
     def digest(root: Mapping[str, Any]) -> str:
         text = yaml_write.dumps([literal, *(_look(root, path) for path in paths)])
         return short_sha256(re.sub(_BARE, r'\1"\2"', text))
 
     # A tree that prints this digest depends on all of its inputs.
-    return Helper(name=name, go=go, py=digest, comment=comment, reads=(f'"{literal}"', *paths))
+    return Helper(name=name, go=go, py=digest, comment=comment, reads=(f'"{literal}"', *paths), is_constant=True)
 
 
 def _inputs(literal: str, paths: list[str]) -> list[str]:
@@ -259,7 +249,7 @@ def _look(root: Mapping[str, Any], path: str) -> Any:
         return int(_look(root, path.removeprefix(_SWITCH)) or 0) != 0
     value: Any = root
     for name in path.removeprefix(".").split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
+        value = value.get(name) if isinstance(value, dict) else None
     return "" if value is None and path.startswith(".Values.global.") else value
 
 
@@ -270,7 +260,7 @@ def _outermost(paths: set[str], values: Mapping[str, Any]) -> list[str]:
     def cover(value: Any, path: str) -> bool:
         if path in covered:
             return True
-        if not isinstance(value, Mapping) or not value:
+        if not isinstance(value, dict) or not value:
             return False
         parts = [cover(item, f"{path}.{key}") for key, item in value.items()]
         if all(parts):
@@ -292,11 +282,16 @@ class Reader:
     """Reads trees without values.
 
     `constants` are the trees or constants of the helpers that they include, and the hashes of their files. `paths` are
-    those of the values, and `switches` those of which only matters if they are 0.
+    those of the values, and `switches` those of which only matters if they are 0. `prefix` is the beginning of the
+    collected paths, and `inside` has the paths that trees of helpers read, relative to their dot.
     """
 
-    def __init__(self, frame: Frame) -> None:
+    def __init__(
+        self, frame: Frame, prefix: str = ".Values.", inside: dict[str, tuple[str, ...]] | None = None
+    ) -> None:
         self.frame = frame
+        self._prefix = prefix
+        self._inside: dict[str, tuple[str, ...]] = {} if inside is None else inside
         self.constants: dict[str, Any] = {}
         self.paths: set[str] = set()
         self.switches: set[str] = set()
@@ -325,13 +320,13 @@ class Reader:
         """Return the path from the root; None if it is not the path of a value."""
         head, names = steps_of(path)
         start = scope.get(head)
-        if isinstance(start, Mapping) and names:
+        if isinstance(start, dict) and names:
             start, names = start.get(names[0]), names[1:]
         return ".".join((start, *names)) if isinstance(start, str) else start
 
     def _add(self, path: str, scope: _Starts, found: set[str]) -> None:
         absolute = self._absolute(path, scope)
-        if isinstance(absolute, str) and absolute.startswith(".Values."):
+        if isinstance(absolute, str) and absolute.startswith(self._prefix):
             found.add(absolute)
 
     def _source(self, name: str, scope: _Starts, *, is_read: bool = True) -> None:
@@ -350,10 +345,20 @@ class Reader:
         return {key: self._absolute(arg, scope) for key, arg in args.items() if isinstance(arg, str)}
 
     def _helper(self, name: str, dot: _Start) -> None:
-        helper, inner = self.frame.helpers[name], {".": dot, "$": dot}
-        self.constants[name] = helper.tree or helper.reads
-        if helper.tree is not None:
-            self.read(helper.tree, inner)
-        for path in helper.reads:
+        inner = {".": dot, "$": dot}
+        for path in self._reads(name):
             found = self.switches if path.startswith(_SWITCH) else self.paths
             self._add(path.removeprefix(_SWITCH), inner, found)
+
+    def _reads(self, name: str) -> tuple[str, ...]:
+        """Return the paths that a helper reads, relative to its dot."""
+        helper = self.frame.helpers[name]
+        if helper.tree is None:
+            self.constants[name] = helper.reads
+            return helper.reads
+        if name not in self._inside:
+            reader = Reader(self.frame, "", self._inside)
+            reader.read(helper.tree, {".": "", "$": ""})
+            self._inside[name] = (*reader.paths, *(f"{_SWITCH}{path}" for path in reader.switches))
+            self.constants |= {name: helper.tree, **reader.constants}
+        return self._inside[name]

@@ -15,7 +15,7 @@ from textwrap import indent
 
 import msgspec
 
-from symphony_charts.chart.archive import check_version, content_digest, pack
+from symphony_charts.chart.archive import check_version, content_digest, pack, packed
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.helpers import image_name
 from symphony_charts.chart.release import ORIGIN, origin_text
@@ -65,8 +65,6 @@ _MAKERS = ("templates/", "charts/", "files/", "crds/", "values.schema.json")
 _NOTES = "templates/NOTES.txt"
 # The Helm templates that go into a template of ours, and their places in it.
 _OF_TEMPLATE = {"_helpers.tpl": "_helpers", "NOTES.txt": "_notes"}
-# Files for chart-testing in the folder, excluded from the archive.
-_NOT_PACKED = ("ci/",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +81,7 @@ class Chart:
 
     @property
     def packed(self) -> dict[str, bytes]:
-        return {path: content for path, content in self.files.items() if not path.startswith(_NOT_PACKED)}
+        return packed(self.files)
 
     @cached_property
     def digest(self) -> str:

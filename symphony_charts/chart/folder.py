@@ -215,11 +215,16 @@ def read_chart(path: Path) -> PackedChart:
 
 
 def _from_folder(folder: Path) -> PackedChart:
-    every = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     # The chart's own .helmignore excludes the rest.
-    left_out = {name for name in every if name.startswith(("ci/", ".git/")) or name.endswith((".tgz", ".orig", ".swp"))}
-    left_out |= {RECORD, *(name for name in every if is_users(name) and not name.startswith("templates/"))}
-    files = {name: path.read_bytes() for name, path in every.items() if name not in left_out}
+    every = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    files = archive.packed(
+        {
+            name: path.read_bytes()
+            for name, path in every.items()
+            if not (name == RECORD or name.startswith(".git/") or name.endswith((".tgz", ".orig", ".swp")))
+            and (not is_users(name) or name.startswith("templates/"))
+        }
+    )
     metadata = _metadata(files, str(folder))
     name = str(metadata["name"])
     file_name = f"{name}-{metadata['version']}.tgz"

@@ -46,7 +46,7 @@ def label_helpers(constants: Mapping[str, str]) -> list[Helper]:
     }
     ours = {"helm.sh/chart": Text("{chart}"), "app.kubernetes.io/managed-by": Value(".Release.Service")}
     labels = Merged(ours, Include("selectorLabels"), dict(constants), Block(".Values.commonLabels", via="strings"))
-    return [Helper(name="selectorLabels", tree=selector), Helper(name="labels", tree=labels)]
+    return [Helper(name="selectorLabels", tree=selector), Helper(name="labels", tree=labels, is_constant=True)]
 
 
 def _fullname(limit: int) -> Helper:
@@ -62,10 +62,9 @@ def _fullname(limit: int) -> Helper:
 {{{{- $name := .Values.nameOverride | default .Chart.Name -}}}}
 {{{{- $isShort := and .Chart.IsRoot (contains $name .Release.Name) -}}}}
 {{{{- $full := .Values.fullnameOverride | default (ternary .Release.Name (print .Release.Name "-" $name) $isShort) -}}}}
-{{{{- $short := printf "%s-%s" ($full | trunc {limit - _HASH} | trimSuffix "-") (sha256sum $full | trunc 8) -}}}}
-{{{{- ternary $short $full (gt (len $full) {limit}) -}}}}
-"""
-    comment = f"All names begin with it. A hash replaces what is beyond {limit} characters, so that no two collide."
+{{{{- if le (len $full) {limit} }}}}{{{{ $full }}}}{{{{ else }}}}{{{{ $full | trunc {limit - _HASH} | trimSuffix "-" }}}}-{{{{ sha256sum $full | trunc 8 }}}}{{{{ end -}}}}
+"""  # noqa: E501 - one line for both cases
+    comment = f"All names begin with it. A hash replaces what exceeds {limit} characters."
     return Helper(name="fullname", go=go, py=fullname, comment=comment, is_plain=True)
 
 
@@ -79,7 +78,7 @@ _CHART = Helper(
 
 _TEXT = Helper(
     name="text",
-    comment="A string field: numbers become their text, and quotes are used only if YAML needs them.",
+    comment="A string, quoted only if YAML needs it.",
     reads=(".",),
     py=printed,
     go="""
@@ -97,7 +96,7 @@ def _strings(items: Mapping[str, Any] | list[Any]) -> Any:
 
 _STRINGS = Helper(
     name="strings",
-    comment="A list of strings (commands, arguments) or a map of them (labels, annotations, node selectors).",
+    comment="A list or map of strings.",
     reads=(".",),
     is_range=True,
     py=_strings,
@@ -123,14 +122,14 @@ def _env(dot: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 _ENV = Helper(
     name="env",
-    comment="The variables of a container. The user's replace ours; those that refer to others come last.",
+    comment="The user's variables replace ours; those that refer to others come last.",
     reads=(".user",),
     is_range=True,
     py=_env,
     go="""
 {{- $items := dict "ours" .own -}}
 {{- range $name, $value := .user -}}
-{{- $_ := regexReplaceAll (printf "(?m)^- \\\\{name: %s, .*\\n?" (regexQuoteMeta $name)) $items.ours "" | set $items "ours" -}}
+{{- if contains (printf "{name: %s," $name) $items.ours }}{{ $_ := regexReplaceAll (printf "(?m)^- \\\\{name: %s, .*\\n?" (regexQuoteMeta $name)) $items.ours "" | set $items "ours" }}{{ end -}}
 {{- $refers := and (kindIs "string" $value) (contains "$(" $value) -}}
 {{- $place := $refers | ternary (hasPrefix "SYMPH" $name | ternary "x " "y ") "a " -}}
 {{- $text := kindIs "map" $value | ternary (toYaml $value | nindent 4 | print "From:") (include "CHART.text" $value | print ": ") -}}
@@ -157,14 +156,13 @@ def _image_name(dot: Mapping[str, Any]) -> str:
 
 _IMAGE = Helper(
     name="image",
-    comment="A container's own keys win over those of .Values.image, also if they are empty.",
+    comment="A container's own keys win, even if they are empty.",
     reads=(".root.Values.image", ".root.Values.global.imageRegistry", ".image"),
     py=lambda dot: {"image": _image_name(dot)} | ({"imagePullPolicy": policy} if (policy := _pull_policy(dot)) else {}),
     go="""
-{{- $image := dict -}}
-{{- range list .root.Values.image (kindIs "string" .image | ternary dict .image) -}}
-{{- range $key, $value := . }}{{ $_ := set $image $key $value }}{{ end -}}
-{{- end -}}
+{{- $image := .root.Values.image -}}
+{{- if and .image (kindIs "map" .image) }}{{ $image = dict -}}
+{{- range list .root.Values.image .image }}{{ range $key, $value := . }}{{ $_ := set $image $key $value }}{{ end }}{{ end }}{{ end -}}
 image: {{ if kindIs "string" .image }}{{ quote .image }}{{ else }}"{{ with (.root.Values.global).imageRegistry | default $image.registry }}{{ . }}/{{ end }}{{ $image.repository }}{{ with kindIs "string" $image.tag | ternary $image.tag (toJson $image.tag) }}:{{ . }}{{ end }}{{ with $image.digest }}@{{ . }}{{ end }}"{{ end }}
 {{- with $image.pullPolicy }}
 imagePullPolicy: {{ . }}

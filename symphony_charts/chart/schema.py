@@ -10,7 +10,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache, reduce
+from itertools import count
 from operator import getitem
+from textwrap import indent
 from typing import Any
 
 import jsonschema_rs
@@ -19,7 +21,7 @@ from jsonschema_rs import ValidationErrorKind
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.evaluate import printed
 from symphony_charts.chart.fields import DEFINITIONS, FIELDS, TYPES, is_leaf, pattern_of
-from symphony_charts.chart.tree import Block, Call, Entries, Helper, Include, Let, Merged, Tree, When, children
+from symphony_charts.chart.tree import Block, Helper, Include, Let, Merged, Tree, When, children
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.names import join, nearest
@@ -30,6 +32,9 @@ from symphony_charts.spec.data import is_spec_path, spec_path
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import key_of
 from symphony_charts.spec.variable_names import service_variable
+
+# Maps with the same keys in all groups, which the schema defines once.
+_SHARED = {"groups.*.containers.*": "container", "services.*": "service"}
 
 
 class ValuesSchema:
@@ -44,8 +49,7 @@ class ValuesSchema:
         root = self._schema(self.chart.values, ())
         # Parent charts disable a dependency by this name; no template reads it.
         root["properties"]["enabled"] = self._leaf("enabled", ("enabled",))
-        head = {"$schema": "http://json-schema.org/draft-07/schema#", "title": f"Values of {self.chart.frame.chart}"}
-        return {**head, **root, "definitions": self._definitions}
+        return {"$schema": "http://json-schema.org/draft-07/schema#", **root, "definitions": self._definitions}
 
     @cached_property
     def text(self) -> bytes:
@@ -56,7 +60,7 @@ class ValuesSchema:
         """Keys that the chart sets in maps that users may extend, by the path of the map."""
         reserved: dict[str, set[str]] = {}
         helpers = self.chart.frame.helpers
-        for merged in _merged_nodes(list(self.chart.templates.values()), helpers, set()):
+        for merged in _merged_nodes(self.chart):
             parts = list(_parts_of(merged, helpers))
             keys = {key for part in parts if isinstance(part, dict) for key in part}
             for part in parts:
@@ -70,30 +74,31 @@ class ValuesSchema:
             return self._leaf(pattern, steps)
         if not isinstance(value, dict):
             raise TypeError(f"{pattern} is not in the table of fields")
-        entry = FIELDS.get(pattern)
         properties = {key: self._schema(item, (*steps, key)) for key, item in value.items()}
         required = [key for key in properties if (*steps, key) != ("global",)]
         closed = {"type": "object", "additionalProperties": False, "properties": properties, "required": required}
-        described = {"description": entry.meaning, **closed} if entry is not None else closed
-        return self._defined("container", described) if pattern == "groups.*.containers.*" else described
+        if pattern == "groups.*":
+            own = {key: properties[key] for key in ("initContainers", "containers") if key in properties}
+            shared = {**closed, "properties": properties | {key: {} for key in own}}
+            return {"allOf": [self._defined("group", shared)], "properties": own}
+        if pattern in _SHARED:
+            return self._defined(_SHARED[pattern], closed)
+        return closed
 
     def _leaf(self, pattern: str, steps: tuple[str, ...]) -> dict[str, Any]:
-        """Return the schema of a value; a schema that many groups share is defined once."""
         path = ".".join(steps)
         type_ = self._type(pattern, path)
-        described = {"description": FIELDS[pattern].meaning, **TYPES[type_].schema}
+        defined = self._defined(type_, TYPES[type_].schema)
         reserved = self._reserved.get(path)
         if reserved:
-            keys = {"allOf": [described["propertyNames"], {"not": {"enum": sorted(reserved)}}]}
-            return {**described, "propertyNames": keys}
-        if "*" not in pattern or type_ == "one":
-            return described
-        words = pattern.replace("containers.*", "container").replace(".*", "").split(".")
-        return self._defined(words[0] + "".join(word[0].upper() + word[1:] for word in words[1:]), described)
+            return {"allOf": [defined], "propertyNames": {"not": {"enum": sorted(reserved)}}}
+        return defined
 
     def _defined(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
-        self._definitions[name] = schema
-        return {"$ref": f"#/definitions/{name}"}
+        """Return a reference to the definition of `schema`; a name that another schema has gets a number."""
+        numbered = (f"{name}{number or ''}" for number in count())
+        found = next(key for key in numbered if self._definitions.setdefault(key, schema) == schema)
+        return {"$ref": f"#/definitions/{found}"}
 
     def _type(self, pattern: str, path: str) -> str:
         """Return the type of a value. A few values have one of two types, which depends on the kind of workload."""
@@ -185,18 +190,14 @@ def _validator(type_: str) -> jsonschema_rs.Draft7Validator:
     return jsonschema_rs.Draft7Validator({**TYPES[type_].schema, "definitions": DEFINITIONS})
 
 
-def _merged_nodes(tree: Tree, helpers: Mapping[str, Helper], seen: set[str]) -> Iterator[Merged]:
-    """Yield the Merged nodes of a tree and of the helpers that it includes; add these helpers to `seen`."""
-    inside = list(children(tree))
-    if isinstance(tree, Merged):
-        yield tree
-    elif isinstance(tree, Include | Call):
-        args = () if isinstance(tree.args, str) else tree.args.values()
-        names = {tree.name, *(arg.name for arg in args if isinstance(arg, Entries))} - seen
-        seen |= names
-        inside = [helpers[name].tree for name in sorted(names)]
-    for part in inside:
-        yield from _merged_nodes(part, helpers, seen)
+def _merged_nodes(chart: BuiltChart) -> Iterator[Merged]:
+    """Yield the Merged nodes of all templates and helpers."""
+    nodes = [*chart.templates.values(), *(helper.tree for helper in chart.frame.helpers.values())]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, Merged):
+            yield node
+        nodes += [child for child in children(node) if not isinstance(child, str)]
 
 
 def _parts_of(tree: Tree, helpers: Mapping[str, Helper]) -> Iterator[Tree]:
@@ -217,8 +218,6 @@ def _has(values: Any, steps: Sequence[str]) -> bool:
 
 
 _MAX_LINE = 100
-_MAX_DEFAULT = 40
-_MAX_PAIRS = 2
 _FLOW_SYNTAX = re.compile(r"[,\[\]{}]")
 
 
@@ -239,19 +238,19 @@ def _lines(values: Mapping[str, Any], above: tuple[str, ...], explained: set[str
             yield pad + _key(key)
             yield from _lines(value, (*above, key), explained)
         else:
-            yield from _data_lines(key, value, pad)
+            line = f"{pad}{_key(key)} {_flow(value)}" if value and isinstance(value, dict | list) else ""
+            is_short = line and len(line) <= _MAX_LINE and "\n" not in line
+            yield from [line] if is_short else indent(dump({key: value}), pad).splitlines()
 
 
-def _data_lines(key: str, value: Any, pad: str) -> Iterator[str]:
-    name, flow = pad + _key(key), _flow(value)
-    if value and flow is not None and len(name) + len(flow) <= _MAX_LINE:
-        yield f"{name} {flow}"
-    elif value and isinstance(value, dict):
-        yield name
-        for inner, item in value.items():
-            yield from _data_lines(inner, item, pad + "  ")
-    else:
-        yield from (pad + line if line else "" for line in dump({key: value}).splitlines())
+def _flow(value: Any) -> str:
+    """Return data on one line; with a line break if it has none."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_flow(key)}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    text = dump(value).removesuffix("\n")
+    return quote(value) if isinstance(value, str) and _FLOW_SYNTAX.search(text) else text
 
 
 @lru_cache(maxsize=4096)
@@ -259,41 +258,14 @@ def _key(name: str) -> str:
     return dump({name: {}}).removesuffix(" {}\n")
 
 
-@lru_cache(maxsize=4096, typed=True)
-def _scalar(value: Any) -> str:
-    return dump(value).removesuffix("\n")
-
-
-def _flow(value: Any) -> str | None:
-    if isinstance(value, dict) and len(value) <= _MAX_PAIRS:
-        items = [f"{_flow_scalar(key)}: {_flow_scalar(item)}" for key, item in value.items()]
-    elif isinstance(value, list):
-        items = [_flow_scalar(item) for item in value]
-    else:
-        return None
-    text = ", ".join(items)
-    if "\n" in text:
-        return None
-    return f"{{{text}}}" if isinstance(value, dict) else f"[{text}]"
-
-
-def _flow_scalar(value: Any) -> str:
-    """Return a value in flow style; a line break if it has none."""
-    if isinstance(value, dict | list):
-        return _flow(value) or "\n"
-    text = _scalar(value)
-    return quote(value) if isinstance(value, str) and _FLOW_SYNTAX.search(text) else text
-
-
 def readme_text(chart: BuiltChart) -> str:
-    """Return README.md: contents, how to install and change the chart, and a table of the values."""
+    """Return README.md: contents, and how to install and change the chart."""
     name = chart.frame.chart
     parts = [
         f"# {name}\n\nThe experiment `{name}` as a Helm chart, written by symphony-charts.\n",
         _usage(chart),
         "## What runs\n\n" + _table(("group", "process", "runs as", "replicas", "image"), _processes(chart)),
         _services(chart),
-        "## Values\n\n" + _table(("value", "default", "meaning"), _value_rows(chart.values, (), set())),
         f"""## Templates of your own
 
 `templates/extra-*.yaml` may use the helpers `{name}.fullname`, `.labels`, `.selectorLabels`, `.run` and `.image`.
@@ -318,9 +290,9 @@ helm upgrade {name} . --reset-then-reuse-values --cleanup-on-fail --set runKey=2
 helm uninstall {name}
 ```
 
-A change of image, command, replicas or `runKey` starts a new run: the old pods end,
-and Services lead to the new ones. So does `helm rollback`, from the beginning of the old experiment. Keep your settings
-with `--reset-then-reuse-values`: the chart refuses `--reuse-values` if the experiment has changed.
+A change of image, command, replicas or `runKey` starts a new run: the old pods end, and Services lead to the new ones.
+So does `helm rollback`, from the beginning of the old experiment. The chart refuses `--reuse-values` if the experiment
+has changed. Comments in `values.yaml` explain the values.
 """
 
 
@@ -340,26 +312,6 @@ def _services(chart: BuiltChart) -> str:
         for name in sorted(services)
     ]
     return "## Services\n\n" + _table(("service", "port", "variable with its address"), rows) if rows else ""
-
-
-def _value_rows(values: Mapping[str, Any], above: tuple[str, ...], seen: set[str]) -> Iterator[Sequence[str]]:
-    """Yield a row per value; values of groups, containers and services appear once, without defaults."""
-    for key, value in values.items():
-        steps = (*above, key)
-        pattern = pattern_of(steps)
-        entry = FIELDS.get(pattern)
-        if entry is not None and entry.type != "section" and pattern not in seen:
-            seen.add(pattern)
-            shown = pattern.replace("groups.*", "groups.<group>").replace("services.*", "services.<service>")
-            default = "" if "*" in pattern else _default(value)
-            yield f"`{shown.replace('*', '<process>')}`", default, entry.meaning
-        elif isinstance(value, dict) and (entry is None or entry.type == "section"):
-            yield from _value_rows(value, steps, seen)
-
-
-def _default(value: Any) -> str:
-    text = printed(value) if not isinstance(value, str) or value else '""'
-    return f"`{text}`" if len(text) <= _MAX_DEFAULT and "|" not in text and "`" not in text else "see values.yaml"
 
 
 def _table(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

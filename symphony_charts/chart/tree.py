@@ -200,7 +200,8 @@ class Helper:
     In `go`, ``CHART.`` is a placeholder for the prefix of the helpers. `py` gets the helper's dot. `reads` are the
     paths of the values that it prints, relative to that dot, and constants in double quotes that change with its text.
     `is_plain`: its text never looks like a YAML number or boolean, so it needs no quotes. `is_inline`: `go` is an
-    expression, which templates print in place. `is_range`: its text begins with a line break.
+    expression, which templates print in place. `is_range`: its text begins with a line break. `is_constant`: its dot is
+    the root, and Helm evaluates it once per release.
     """
 
     name: str
@@ -212,6 +213,7 @@ class Helper:
     is_plain: bool = False
     is_inline: bool = False
     is_range: bool = False
+    is_constant: bool = False
 
 
 def function_of(helper: Helper) -> Callable[[Any], Any]:

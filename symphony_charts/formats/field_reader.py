@@ -454,4 +454,7 @@ class Fields(Reader):
         return result
 
     def _first(self, keys: tuple[str, ...], skipped: tuple[object, ...] = (None,)) -> str:
-        return next((key for key in keys if self.data.get(key) not in skipped), "")
+        for key in keys:
+            if self.data.get(key) not in skipped:
+                return key
+        return ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from symphony_charts.chart.archive import content_digest
+from symphony_charts.chart.archive import content_digest, packed
 from symphony_charts.chart.release import Overrides, user_values
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import Values
@@ -142,8 +142,7 @@ def render_pointer(pointer: Pointer) -> bytes:
 
 def published_digest(files: Mapping[str, bytes]) -> str:
     """Return the digest of the published chart with `files`; empty if it no longer is a chart."""
-    own = {path: content for path, content in files.items() if not path.startswith("ci/")}
-    return content_digest(own) if "Chart.yaml" in own else ""
+    return content_digest(packed(files)) if "Chart.yaml" in files else ""
 
 
 # A pointer keeps both: `values` are the running values, `settings` the part that came from settings when it was

@@ -302,9 +302,7 @@ def _run(built: Any, key: str) -> str:
 def test_a_chart_has_no_file_that_it_does_not_need() -> None:
     chart = chart_of(experiment_of(processes={"a": {"command": ["x"]}}))
     templates = sorted(path for path in chart.files if path.startswith("templates/"))
-    assert templates == [
-        f"templates/{name}" for name in ("NOTES.txt", "_helpers.tpl", "a.yaml", "config.yaml", "extra.yaml")
-    ]
+    assert templates == [f"templates/{name}" for name in ("NOTES.txt", "_helpers.tpl", "a.yaml", "config.yaml")]
     text = b"".join(content for path, content in chart.files.items() if path.startswith("templates/")).decode()
     defined = set(re.findall(r'define "([^"]+)"', text))
     assert defined - set(re.findall(r'include "([^"]+)"', text)) == set()

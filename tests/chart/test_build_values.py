@@ -14,7 +14,7 @@ from symphony_charts.chart.build.chart import BuiltChart, Release, build
 from symphony_charts.chart.evaluate import Reader
 from symphony_charts.chart.fields import FIELDS, pattern_of
 from symphony_charts.chart.release import merge
-from symphony_charts.chart.schema import ValuesSchema, check_values, readme_text, values_text
+from symphony_charts.chart.schema import ValuesSchema, check_values, values_text
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load
@@ -231,17 +231,6 @@ def test_values_yaml_holds_the_values_and_explains_each_key_once() -> None:
     assert sorted(line.strip() for line in text.splitlines() if line.lstrip().startswith("# -- ")) == sorted(
         f"# -- {FIELDS[pattern].meaning}" for pattern in explained
     )
-
-
-def test_the_readme_lists_every_value_once() -> None:
-    chart = rich()[0]
-    lines = readme_text(chart).splitlines()
-    leaves = {pattern_of(path) for path in paths_of(chart.values)} & {
-        pattern for pattern, entry in FIELDS.items() if entry.type != "section"
-    }
-    for pattern in leaves:
-        shown = pattern.replace("groups.*", "groups.<group>").replace("services.*", "services.<service>")
-        assert sum(line.startswith(f"| `{shown.replace('*', '<process>')}` |") for line in lines) == 1, pattern
 
 
 def test_the_values_for_chart_testing_are_taken() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from symphony_charts.chart.build import data, pods, services
 from symphony_charts.chart.build import notes as build_notes
-from symphony_charts.chart.build.containers import container_helper
+from symphony_charts.chart.build.containers import container_helpers
 from symphony_charts.chart.build.draft import MAX_NAME, Draft, draft, with_names
 from symphony_charts.chart.build.faults import check_helper, container_faults, experiment_faults
 from symphony_charts.chart.build.registry import KINDS, peers_of
@@ -22,7 +22,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
 
 # Templates that belong to no group or kind.
-_TEMPLATES = ("config", "podgroup", "ingress", "secrets", "networkpolicy", "serviceaccount", "extra")
+_TEMPLATES = ("config", "podgroup", "ingress", "secrets", "networkpolicy", "serviceaccount")
 _EXTRA = """\
 {{- range .Values.extraObjects }}
 ---
@@ -71,8 +71,9 @@ class BuiltChart:
         for file, tree in self.templates.items():
             check = f"{self._raw(self.check.go)}\n" if file == "config.yaml" else ""
             own = emitter.definitions(self.local_helpers.get(file, ()))
-            texts[file] = check + own + emitter.template(tree)
-        return {**texts, "extra.yaml": _EXTRA, "NOTES.txt": self._raw(self.notes)}
+            users = _EXTRA if file == "config.yaml" else ""
+            texts[file] = check + own + emitter.template(tree) + users
+        return {**texts, "NOTES.txt": self._raw(self.notes)}
 
     def _raw(self, text: str) -> str:
         return text.replace("CHART.", f"{self.frame.chart}.")
@@ -141,6 +142,7 @@ def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
     faults = [*container_faults(plan), *plan.kind.faults(plan), *plan.peers.faults(plan)]
     if faults:
         raise SpecError(faults)
+    plan = replace(plan, pods={name: pods.pod_template(plan, group) for name, group in plan.groups.items()})
     values = chart_values(plan)
     local = {group.name: data.own_variables(plan, group) for group in plan.groups.values()}
     frame = Frame(
@@ -166,7 +168,7 @@ def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame
     digest = digest_helper("environment", tree, frame, values, "Changes with the addresses of services.")
     name = data.environment_name_helper(digest, frame.helpers["fullname"])
     frame = replace(frame, helpers={**frame.helpers, "environment": name})
-    comment = "Changes with everything that Kubernetes does not let change in a Job."
+    comment = "Changes with everything that is immutable in a Job."
     live = [f"{group.path}.replicas" for group in plan.groups.values() if plan.is_scaled_live(group)]
     run = digest_helper("run", with_names(pods.immutable_trees(plan)), frame, values, comment, live)
     nodes = {helper.name: helper for helper in plan.peers.helpers(plan, frame.helpers["fullname"], run)}
@@ -209,7 +211,7 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
     yield pods.selector_helper()
     yield from plan.kind.helpers(plan)
     yield from pods.pod_helpers(plan)
-    yield container_helper(plan)
+    yield from container_helpers(plan)
     for helpers in local.values():
         yield from helpers
     yield from plan.kind.local_helpers(plan)

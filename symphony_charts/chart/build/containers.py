@@ -68,10 +68,12 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _STARTUP = {"periodSeconds": 2, "failureThreshold": 1800}
 
 
-def container_helper(draft: Draft) -> Helper:
-    """Return the helper with the common parts of all containers."""
-    shared = _shared(draft, ".root", ".container", ".hold" if may_be_held(draft) else "", [])
-    return Helper(name="container", tree=Merged(_image(".root", ".container"), shared))
+def container_helpers(draft: Draft) -> list[Helper]:
+    """Return the helpers with the common parts of all containers."""
+    program = _program(".root", ".container", ".hold" if may_be_held(draft) else "", [])
+    tree = Merged(_image(".root", ".container"), program, Include("containerDefaults", ".root"))
+    defaults = Helper(name="containerDefaults", tree=_defaults(draft, "."), is_constant=True)
+    return [defaults, Helper(name="container", tree=tree)]
 
 
 def may_be_held(draft: Draft) -> bool:
@@ -108,8 +110,17 @@ def _image(root: str, path: str) -> Tree:
     return Include("image", {"root": root, "image": f"{path}.image"})
 
 
-def _shared(draft: Draft, root: str, path: str, hold: str, before: list[str]) -> dict[str, Tree]:
-    """Return the common fields of all containers, with the values of the container at `path`.
+def _defaults(draft: Draft, root: str) -> dict[str, Tree]:
+    """Return the fields that are the same in all containers."""
+    return {
+        "envFrom": [{"configMapRef": {"name": Call("environment", root)}}],
+        "securityContext": Block(f"{root.removesuffix('.')}.Values.securityContext"),
+        **({"volumeMounts": [FILES_MOUNT]} if has_only_files(draft) else {}),
+    }
+
+
+def _program(root: str, path: str, hold: str, before: list[str]) -> dict[str, Tree]:
+    """Return the fields with the values of the container at `path`.
 
     If the value at `hold` is true, a script keeps the ports of the process open after its end. `before` are words
     before its command.
@@ -123,10 +134,7 @@ def _shared(draft: Draft, root: str, path: str, hold: str, before: list[str]) ->
     return {
         "command": command,
         "args": Block(f"{path}.args", via="strings"),
-        "envFrom": [{"configMapRef": {"name": Call("environment", root)}}],
         "resources": Block(f"{path}.resources"),
-        "securityContext": Block(f"{root.removesuffix('.')}.Values.securityContext"),
-        **({"volumeMounts": [FILES_MOUNT]} if has_only_files(draft) else {}),
     }
 
 
@@ -145,7 +153,7 @@ def _container(draft: Draft, group: Group, name: str, program: Process | Step, p
     is_privileged = sub(over, "securityContext").get("privileged", has_device) is True
     security = container_security(draft.experiment.security, device=is_privileged)
     rank = draft.peers.rank_words(draft, group, program)
-    shared = _shared(draft, ".", path, ".Values.tests.hold" if is_held else "", rank)
+    shared = _program(".", path, ".Values.tests.hold" if is_held else "", rank) | _defaults(draft, ".")
     if not rank and not over.keys() & shared.keys():
         arguments: dict[str, str | Entries] = {"root": ".", "container": path}
         if is_held:

@@ -190,15 +190,11 @@ def annotations_helper() -> Helper:
 def environment_name_helper(digest: Helper, fullname: Helper) -> Helper:
     """Return the helper with the name of the ConfigMap of shared variables; `digest` hashes them."""
     full, digest_of = function_of(fullname), function_of(digest)
-    printed_digest = "{{- .Values.environmentDigest -}}"
-    go = digest.go.replace(
-        printed_digest, '{{- include "CHART.fullname" . }}-environment-{{ .Values.environmentDigest -}}'
-    )
     return replace(
         digest,
-        go=go,
+        go=f'{{{{- include "CHART.fullname" . }}}}-environment-\n{digest.go}',
         py=lambda root: f"{full(root)}-environment-{digest_of(root)}",
-        comment="The name of the ConfigMap of variables, which changes with the addresses of services.",
+        comment="The name of the ConfigMap of variables changes with the addresses of services.",
         reads=(*digest.reads, *fullname.reads),
         is_plain=True,
     )

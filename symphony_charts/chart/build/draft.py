@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
@@ -291,7 +291,10 @@ class Peers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An experiment as all builders see it. `fullname_limit` leaves room for the longest name of a workload."""
+    """An experiment as all builders see it.
+
+    `fullname_limit` leaves room for the longest name of a workload. `pods` are the pod templates by group.
+    """
 
     experiment: Experiment
     kind: Kind
@@ -299,6 +302,7 @@ class Draft:
     groups: Mapping[str, Group]
     services: Mapping[str, Service]
     fullname_limit: int
+    pods: Mapping[str, dict[str, Tree]] = field(default_factory=dict)
 
     @property
     def finite(self) -> list[Group]:

@@ -148,13 +148,15 @@ def pod_helpers(draft: Draft) -> list[Helper]:
     usual = [group for group in draft.groups.values() if not any(_own_metadata(draft, group))]
     metadata = _metadata(draft, Include("selector", "."), ({}, {}, {}), ".root")
     made = [Helper(name="podMetadata", tree=metadata)] if usual else []
-    return [*made, Helper(name="podSpec", tree=_shared(draft, ".root", ".group", ".fullname"))]
+    made.append(Helper(name="podDefaults", tree=_defaults(draft, "."), is_constant=True))
+    tree = Merged(Include("podDefaults", ".root"), _of_values(draft, ".root", ".group", ".fullname"))
+    return [*made, Helper(name="podSpec", tree=tree)]
 
 
 def selector_helper() -> Helper:
     """Return the helper with the labels that select a group's pods."""
     tree = Merged(Include("selectorLabels", ".root"), Include("ownLabels", "."))
-    return Helper(name="selector", tree=tree, comment="The labels of the pods of a group, in one run if there is one.")
+    return Helper(name="selector", tree=tree)
 
 
 def of_group(group: Group, *, with_run: bool | None = None) -> dict[str, Any]:
@@ -235,7 +237,7 @@ def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
     own |= {"volumes": volumes} if volumes else {}
     if settings.service_account:
         over = {"serviceAccountName": settings.service_account, **over}
-    shared = _shared(draft, ".", "$group", "$fullname")
+    shared = _defaults(draft, ".") | _of_values(draft, ".", "$group", "$fullname")
     if not over.keys() & shared.keys():
         arguments = {"root": ".", "group": "$group"} | ({"fullname": "$fullname"} if has_only_files(draft) else {})
         return Merged(Include("podSpec", arguments), laid_on(own, over, {}))
@@ -255,7 +257,8 @@ def pod_security(security: SecuritySettings) -> dict[str, Any]:
     }
 
 
-def _shared(draft: Draft, root: str, group: str, fullname: str) -> dict[str, Tree]:
+def _defaults(draft: Draft, root: str) -> dict[str, Tree]:
+    """Return the fields that are the same in all pods."""
     values = f"{root.removesuffix('.')}.Values"
     account: dict[str, Tree] = {}
     if draft.experiment.service_account:
@@ -267,6 +270,12 @@ def _shared(draft: Draft, root: str, group: str, fullname: str) -> dict[str, Tre
         **account,
         "imagePullSecrets": Block(f"{values}.imagePullSecrets"),
         "securityContext": Block(f"{values}.podSecurityContext"),
+    }
+
+
+def _of_values(draft: Draft, root: str, group: str, fullname: str) -> dict[str, Tree]:
+    """Return the fields with the values of the group at the path `group`."""
+    return {
         "nodeSelector": Block(f"{group}.nodeSelector", via="strings"),
         "affinity": Block(f"{group}.affinity"),
         "tolerations": Block(f"{group}.tolerations"),
@@ -331,7 +340,7 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
         }
     if group.pod.settings.deadline is not None:
         spec["activeDeadlineSeconds"] = group.pod.settings.deadline
-    spec["template"] = pod_template(draft, group)
+    spec["template"] = draft.pods[group.name]
     return spec
 
 
@@ -376,7 +385,7 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
             "podManagementPolicy": "Parallel",
             "replicas": Value("$group.replicas"),
             "selector": {"matchLabels": selector(draft, group, with_run=False)},
-            "template": pod_template(draft, group),
+            "template": draft.pods[group.name],
         },
     }
 
@@ -400,7 +409,7 @@ def immutable_trees(draft: Draft) -> Tree:
         if group.is_kept:
             continue
         is_job = draft.kind.runs(group)
-        fixed = draft.kind.fixed(draft, group) if is_job else {"template": pod_template(draft, group)}
+        fixed = draft.kind.fixed(draft, group) if is_job else {"template": draft.pods[group.name]}
         trees.append(with_group(group, {group.name: fixed}))
     trees += draft.kind.fixed_settings(draft)
     trees += [[made] for _, condition, made in named_pod_groups(draft)]

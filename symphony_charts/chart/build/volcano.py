@@ -14,7 +14,6 @@ from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
     done_groups,
-    pod_template,
     retries_helper,
     runs,
     with_group,
@@ -94,7 +93,7 @@ class Volcano(Kind):
             ]
         if done_groups(draft) == [group]:
             policies.append({"event": "TaskCompleted", "action": "CompleteJob"})
-        return {**task, "policies": Merged(policies, is_sure=True), "template": pod_template(draft, group)}
+        return {**task, "policies": Merged(policies, is_sure=True), "template": draft.pods[group.name]}
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
         return [Value(".Values.workload.queue", is_text=True), with_retries(draft, _failures(draft)), self._plugins()]

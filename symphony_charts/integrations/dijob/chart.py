@@ -16,7 +16,7 @@ import msgspec
 
 from symphony_charts.chart.build.data import annotated, metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, Peers
-from symphony_charts.chart.build.pods import pod_template, runs, with_group
+from symphony_charts.chart.build.pods import runs, with_group
 from symphony_charts.chart.tree import (
     Either,
     Helper,
@@ -277,7 +277,7 @@ class DIJob(Kind):
 
     def _template(self, draft: Draft, group: Group) -> dict[str, Tree]:
         """Return the pod template of a group, with its deadline in each pod."""
-        spec = pod_template(draft, group)["spec"]
+        spec = draft.pods[group.name]["spec"]
         deadline = group.pod.settings.deadline
         if deadline is not None and "activeDeadlineSeconds" not in sub(group.pod.settings.pod_overlay, "spec"):
             spec = Merged({"activeDeadlineSeconds": deadline}, spec)
