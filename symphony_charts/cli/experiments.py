@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status
 from symphony_charts.backend.protocol import (
@@ -28,6 +29,9 @@ from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.runs import Run, current_folder, find_run, live_runs, runs_of
 from symphony_charts.system.files import full_disk
 from symphony_charts.system.user_folders import refuse_elsewhere, state_dir
+
+if TYPE_CHECKING:
+    from symphony_charts.kubernetes.backend import KubeWatcher
 
 _SPEC_SUFFIXES = {Path(name).suffix for name in options.SPEC_NAMES}
 _COLORS = {
@@ -70,12 +74,9 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
         added: Watcher = args.symphony.cluster_for(args).watcher
         return added
     if flags or backend == "kube":
-        # The client of Kubernetes takes 100 ms to import; `symph ps` on this machine does not need it.
-        from symphony_charts.kubernetes.backend import KubeWatcher
-
         kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
         namespace = None if getattr(args, "all_namespaces", False) else args.namespace
-        return KubeWatcher(namespace=namespace, context=args.context, kubeconfig=kubeconfig)
+        return watcher_of_cluster(namespace, args.context, kubeconfig)
 
     refuse_elsewhere()
     why = full_disk(state_dir())
@@ -83,6 +84,14 @@ def watcher_of(args: argparse.Namespace) -> Watcher:
         what = f"the disk of {state_dir()} is full ({why}): states are of the past, and logs have gaps"
         output.warn(what, f"make room, by symph local gc or elsewhere (df -h {state_dir()})")
     return LocalWatcher()
+
+
+def watcher_of_cluster(namespace: str | None, context: str | None, kubeconfig: Path | None) -> KubeWatcher:
+    """Return the watcher of a namespace (None: of all)."""
+    # The client of Kubernetes takes 100 ms to import; `symph ps` on this machine does not need it.
+    from symphony_charts.kubernetes.backend import KubeWatcher
+
+    return KubeWatcher(namespace=namespace, context=context, kubeconfig=kubeconfig)
 
 
 def place_flags(args: argparse.Namespace) -> list[str]:

@@ -1,10 +1,9 @@
-"""`symph help`, the manual pages, and shell completion."""
+"""`symph help`, `symph version`, and the manual pages."""
 
 from __future__ import annotations
 
 import argparse
 import platform
-import re
 import sys
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +11,6 @@ from symphony_charts.cli import options, output
 from symphony_charts.cli.defaults import VARIABLES
 from symphony_charts.cli.verbs import GROUPS, VERBS, Verb, find_verb
 from symphony_charts.errors import NotFound, SymphError
-from symphony_charts.local import runs
 from symphony_charts.version import __version__
 
 
@@ -142,88 +140,4 @@ def configure_version(parser: argparse.ArgumentParser) -> None:
 def run_version(args: argparse.Namespace) -> int:
     record = {"version": __version__, "python": platform.python_version()}
     output.print_record(args, "Version", record, f"symphony-charts {__version__}")
-    return 0
-
-
-_SHELLS = ("bash", "zsh", "fish", "tcsh")
-
-
-def configure_completion(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=_SHELLS, help="the shell to complete in")
-    options.add_examples(
-        parser,
-        'eval "$(symph completion bash)"',
-        "symph completion zsh > ~/.zfunc/_symph",
-        "symph completion fish > ~/.config/fish/completions/symph.fish",
-    )
-
-
-# Arguments with dynamic completion, and the word that `symph __complete` takes for each.
-_NAMES = {"experiment_name": "experiments", "component_name": "processes"}
-
-
-_FUNCTIONS = {
-    "bash": """_symph_{what}() {{
-  compgen -W "$({prog} __complete {what} "$1" 2>/dev/null)" -- "$1"
-}}
-""",
-    "zsh": """_symph_{what}() {{
-  local -a names
-  names=(${{(f)"$({prog} __complete {what} 2>/dev/null)"}})
-  compadd -a names
-}}
-""",
-}
-
-
-def run_completion(args: argparse.Namespace) -> int:
-    """Print a script that completes verbs, options, files, and names of experiments and processes of this machine."""
-    # The build of the wheel writes the manual pages with this module, without any dependency.
-    import shtab
-
-    args.symphony.load_all()
-    parser = args.symphony.master_parser
-    prog = parser.prog
-    # Leave out aliases of built-in verbs, but no name that a project gave to its own verb.
-    choices = args.symphony.subparsers.choices
-    for verb in VERBS:
-        for alias in verb.aliases:
-            if choices.get(alias) is choices[verb.name]:
-                del choices[alias]
-    for action in _actions(parser):
-        if what := _NAMES.get(action.dest):
-            # fish runs the command itself.
-            asked = {"fish": f"({prog} __complete {what} 2>/dev/null)"}
-            action.complete = dict.fromkeys(_FUNCTIONS, f"_symph_{what}") | asked  # type: ignore[attr-defined]  # an attribute that shtab reads
-        elif action.dest in ("spec", "specs"):
-            action.complete = shtab.FILE  # type: ignore[attr-defined]  # likewise
-    function = _FUNCTIONS.get(args.shell, "")
-    preamble = "".join(function.format(what=what, prog=prog) for what in _NAMES.values())
-    sys.stdout.write(shtab.complete(parser, shell=args.shell, preamble=preamble))
-    return 0
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    for action in parser._actions:
-        yield action
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in {id(choice): choice for choice in action.choices.values()}.values():
-                yield from _actions(inner)
-
-
-def configure_complete(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("experiments", "processes"))
-    parser.add_argument("prefix", nargs="?", default="", help="only names that begin so")
-
-
-# Shells expand completions, so print only names that are valid here, even if a folder has other ones.
-_PLAIN = "[A-Za-z0-9][A-Za-z0-9._/-]*"
-
-
-def run_complete(args: argparse.Namespace) -> int:
-    """Print the names. Skip broken runs silently, because nobody reads errors while completing."""
-    names = runs.experiment_names() if args.what == "experiments" else runs.process_names()
-    sys.stdout.writelines(
-        f"{name}\n" for name in sorted(names) if name.startswith(args.prefix) and re.fullmatch(_PLAIN, name)
-    )
     return 0

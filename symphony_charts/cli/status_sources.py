@@ -18,7 +18,7 @@ from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status, to_dat
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import FINAL, ExperimentStatus, age_since
 from symphony_charts.cli import git_repository
-from symphony_charts.cli.experiments import diagnose
+from symphony_charts.cli.experiments import diagnose, watcher_of_cluster
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops.store.environments import Placed, pointers
@@ -81,13 +81,7 @@ def ask_here(name: str) -> Live:
 
 def ask_cluster(place: Place, name: str) -> Live:
     """Return the experiments of a place. Raises ToolFailed if there is no cluster."""
-    # The client of Kubernetes takes 100 ms to import; users without a cluster do not need it.
-    from symphony_charts.kubernetes.backend import KubeWatcher
-
-    def watcher_of(namespace: str | None) -> KubeWatcher:
-        return KubeWatcher(namespace=namespace, context=place.context, kubeconfig=place.kubeconfig)
-
-    watcher = watcher_of(place.namespace)
+    watcher = watcher_of_cluster(place.namespace, place.context, place.kubeconfig)
     try:
         # Reading the logs of each of many experiments takes too long.
         found = (
@@ -102,7 +96,8 @@ def ask_cluster(place: Place, name: str) -> Live:
         for space in spaces:
             # One of them may end between the two calls.
             with contextlib.suppress(NotFound):
-                found.append(_diagnosed(watcher_of(space), name))
+                there = watcher_of_cluster(space, place.context, place.kubeconfig)
+                found.append(_diagnosed(there, name))
     api, applications = watcher.api, []
     if place.env and api.serves(*_ARGO):
         try:

@@ -100,14 +100,14 @@ VERBS: tuple[Verb, ...] = (
     Verb("catalog", (), "look at machine types and at the node pools of a cluster file", "tools", "catalog"),
     Verb("local", (), "runs of this machine: environment, exports, history", "tools", "local"),
     Verb("doctor", (), "say what this machine has and lacks", "tools", "doctor"),
-    Verb("completion", (), "print a completion script for a shell", "tools", "help"),
+    Verb("completion", (), "print a completion script for a shell", "tools", "completion"),
     Verb("help", (), "print the page of a verb, or this one", "tools", "help"),
     Verb("version", (), "print the version", "tools", "help"),
 )
 
 # Verbs that no help page lists: one for programs, and one of Symphony whose arguments differ from `rm`.
 HIDDEN: tuple[Verb, ...] = (
-    Verb("__complete", (), "names for completion scripts", "hidden", "help"),
+    Verb("__complete", (), "names for completion scripts", "hidden", "completion"),
     Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "hidden", "rm"),
 )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -256,9 +257,6 @@ class LocalWatcher:
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, stdin: bool, **options: Any
     ) -> tuple[int, bytes, bytes]:
         """Run `command` beside a process; return its exit status, stdout and stderr. Raises Conflict unless it runs."""
-        # This import takes 3 ms of the 80 ms in which `symph ps` answers.
-        import subprocess
-
         pid = _main_pid(name, instance)
         if pid == 0:
             where = find_run(name).location if find_run(name).is_live else None
