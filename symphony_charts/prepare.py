@@ -16,7 +16,7 @@ from symphony_charts.chart.build.values import with_digest
 from symphony_charts.chart.files import Chart, ChartTemplate, make_chart
 from symphony_charts.chart.lint import SEVERITIES, Finding, Severity, lint_release
 from symphony_charts.chart.release import ORIGIN, losses, merge_values, render_release
-from symphony_charts.chart.schema import ValuesSchema, check_values
+from symphony_charts.chart.schema import ValuesSchema, check_values, has_path
 from symphony_charts.errors import ChartRefused, Conflict, PlacementError, Problem, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.placement.assign import (
@@ -227,19 +227,11 @@ def _located(problem: Problem, spec: SpecFile, overrides: Values) -> Problem:
     """Return the problem with its place: the overrides, if they hold its path, else the file."""
     if problem.path.startswith(str(spec.path)):
         return problem
-    if problem.path and _holds(overrides, problem.path.split(".")):
+    if problem.path and has_path(overrides, problem.path.split(".")):
         return problem.moved_to(f"--set or --values, {problem.path}")
     path = spec.spec_path(problem.path)
     what, step = (_VALUE.sub(lambda found: spec.spec_path(found[0]), text) for text in (problem.what, problem.next))
     return Problem(what=what, path=", ".join(filter(None, (str(spec.path), path))), next=step)
-
-
-def _holds(values: object, steps: Sequence[str]) -> bool:
-    for step in steps:
-        if not isinstance(values, dict) or step not in values:
-            return False
-        values = values[step]
-    return True
 
 
 # `symph validate` prints the findings; `symph package`, `publish` and `install` refuse charts with errors. All of them

@@ -9,7 +9,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from textwrap import indent
 
@@ -95,14 +95,9 @@ class Chart:
     def with_version(self, version: str) -> Chart:
         """Return this chart with another version. Raises SpecError if it is not a semantic version."""
         check_version(version)
-        lines = self.files["Chart.yaml"].decode().splitlines()
-        text = "\n".join(f"version: {quote(version)}" if line.startswith("version: ") else line for line in lines)
-        return Chart(
-            name=self.name,
-            version=version,
-            values=self.values,
-            files={**self.files, "Chart.yaml": f"{text}\n".encode()},
-        )
+        line = f"version: {quote(version)}".encode()
+        metadata = re.sub(rb"(?m)^version: .*$", line, self.files["Chart.yaml"])
+        return replace(self, version=version, files={**self.files, "Chart.yaml": metadata})
 
 
 class ChartTemplate:

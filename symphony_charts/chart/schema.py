@@ -154,7 +154,7 @@ class ValuesSchema:
         near = nearest(name, known)
         is_name = pattern_of(steps) == pattern_of((*above, "*"))
         whole = steps if is_name else self._deepest(steps, given)
-        if whole[0] == "processes" and _has(self.chart.values, ["groups", *whole[1:]]):
+        if whole[0] == "processes" and has_path(self.chart.values, ["groups", *whole[1:]]):
             step = f"did you mean {'.'.join(['groups', *whole[1:]])}?"
         elif not is_name and is_spec_path(self._spec_path(whole)):
             step = f"it belongs to the spec: --spec-set {self._spec_path(whole)}=VALUE"
@@ -209,7 +209,8 @@ def _parts_of(tree: Tree, helpers: Mapping[str, Helper]) -> Iterator[Tree]:
         yield tree
 
 
-def _has(values: Any, steps: Sequence[str]) -> bool:
+def has_path(values: object, steps: Sequence[str]) -> bool:
+    """Return True if there is a value at `steps`."""
     for step in steps:
         if not isinstance(values, dict) or step not in values:
             return False
