@@ -88,11 +88,9 @@ class ValuesSchema:
     def _leaf(self, pattern: str, steps: tuple[str, ...]) -> dict[str, Any]:
         path = ".".join(steps)
         type_ = self._type(pattern, path)
-        defined = self._defined(type_, TYPES[type_].schema)
+        described = {"description": FIELDS[pattern].meaning, "allOf": [self._defined(type_, TYPES[type_].schema)]}
         reserved = self._reserved.get(path)
-        if reserved:
-            return {"allOf": [defined], "propertyNames": {"not": {"enum": sorted(reserved)}}}
-        return defined
+        return {**described, "propertyNames": {"not": {"enum": sorted(reserved)}}} if reserved else described
 
     def _defined(self, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         """Return a reference to the definition of `schema`; a name that another schema has gets a number."""
