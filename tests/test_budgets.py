@@ -22,12 +22,12 @@ INTEGRATIONS = tuple(
 CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 
 BUDGETS = {
-    "core lines": 60_930,
+    "core lines": 59_200,
     "integration lines": 11_120,
     "chart lines": 7_680,
-    "modules": 360,
-    "package statements": 45_130,
-    "test lines": 66_360,
+    "modules": 363,
+    "package statements": 44_060,
+    "test lines": 65_010,
 }
 
 

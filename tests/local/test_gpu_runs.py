@@ -52,7 +52,7 @@ def test_top_says_how_busy_the_gpus_of_each_process_are(tmp_path: Path, capsys: 
     used = {item["name"]: (item["gpu"], item["gpuMemory"]) for item in json.loads(capsys.readouterr().out)["items"]}
     assert used == {"a": (0.5, 3072 << 20), "odd": (None, 12 << 20), "none": (None, None)}
     assert main(["top", "exp", "--once"]) == 0
-    assert "50% 3072 MiB" in capsys.readouterr().out
+    assert "50% 3.0 GiB" in capsys.readouterr().out
 
 
 def test_a_second_run_gets_what_the_first_left(tmp_path: Path) -> None:
