@@ -22,12 +22,12 @@ INTEGRATIONS = tuple(
 CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 
 BUDGETS = {
-    "core lines": 59_200,
+    "core lines": 59_240,
     "integration lines": 11_120,
     "chart lines": 7_680,
-    "modules": 363,
-    "package statements": 44_060,
-    "test lines": 65_010,
+    "modules": 364,
+    "package statements": 44_080,
+    "test lines": 65_050,
 }
 
 

@@ -20,6 +20,7 @@ from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools_file, user_catalog
 from symphony_charts.spec.builder.experiment import ExperimentSpec, ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.sources import Assignment
+from symphony_charts.system.records import convert
 
 __all__ = ["GKEDispatcher"]
 
@@ -182,7 +183,7 @@ class GKEDispatcher:
                 f"assign_to {assign_to} takes no {', '.join(unknown)}; it takes {', '.join(_KEYS[assign_to])}"
             )
         try:
-            assignment = msgspec.convert({"assign_to": assign_to, **given}, Assignment)
+            assignment = convert({"assign_to": assign_to, **given}, Assignment)
         except msgspec.ValidationError as error:
             raise SpecError.one(f"assign_to {assign_to}: {error}", "assign_to") from error
         return self._assign(process, process_group, assignment)

@@ -18,6 +18,7 @@ from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops.argocd import is_one_cluster, place_key
 from symphony_charts.settings.project import Destination
+from symphony_charts.system.records import convert
 
 _MAX_HISTORY = 10
 _ALWAYS = ("server", "name", "namespace")
@@ -127,7 +128,7 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
     """Return the pointer in the file `path`. Raises SpecError for an invalid one."""
     try:
         data = load(content.decode())
-        return msgspec.convert(data, Pointer)
+        return convert(data, Pointer)
     except (ValueError, msgspec.ValidationError) as error:
         raise SpecError.one(f"not a pointer: {error}", at=path, next="restore it from Git's history") from error
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.machine import with_commits
 from symphony_charts.local.plan.environment import with_secrets, without_secrets
@@ -23,6 +21,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.sources import SecretFile, key_of
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock, is_liveness_lock_held
+from symphony_charts.system.records import convert
 
 _SPEC = "spec.json"
 # A folder without a state belongs to a run that is being started (up to this long), or to a failed start.
@@ -77,7 +76,7 @@ def load_saved(run: Run) -> SavedRun:
         ) from None
     plan = run.plan()
     folder = Path(plan.folder)
-    secrets = read_secrets(msgspec.convert(data.get("secrets", []), list[SecretFile]), folder)
+    secrets = read_secrets(convert(data.get("secrets", []), list[SecretFile]), folder)
     experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().commits)
     return SavedRun(experiment=experiment, ports=plan.ports, folder=folder)
 

@@ -14,6 +14,7 @@ from msgspec import Struct
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.run_files import damaged, read_json, write_json
 from symphony_charts.system.processes import ProcessRecord
+from symphony_charts.system.records import convert
 
 _T = TypeVar("_T")
 RunPhase: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped", "lost", "damaged"]
@@ -125,7 +126,7 @@ def read_state(path: Path) -> RunState:
 
 def _read_record(path: Path, kind: type[_T]) -> _T:
     try:
-        return msgspec.convert(read_json(path), kind)
+        return convert(read_json(path), kind)
     except msgspec.ValidationError as error:
         raise damaged(path, str(error)) from None
 

@@ -16,6 +16,7 @@ from functools import lru_cache
 import msgspec
 
 from symphony_charts.system.package_data import table
+from symphony_charts.system.records import decode_json
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,7 +72,7 @@ class Catalog:
 
 @lru_cache(maxsize=1)
 def default_catalog() -> Catalog:
-    file = msgspec.json.decode(table("placement/data/machines.json"), type=_File)
+    file = decode_json(table("placement/data/machines.json"), _File)
     return Catalog({machine.name: machine for machine in file.machines}, file.date)
 
 

@@ -14,6 +14,7 @@ import msgspec
 from symphony_charts.placement.catalog import Machine, default_catalog, gpu_matches
 from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.system.package_data import table
+from symphony_charts.system.records import decode_json
 
 
 class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
@@ -157,4 +158,4 @@ def is_plain(machine: Machine) -> bool:
 
 @lru_cache(maxsize=1)
 def default_prices() -> PriceTable:
-    return msgspec.json.decode(table("placement/data/prices.json"), type=PriceTable)
+    return decode_json(table("placement/data/prices.json"), PriceTable)

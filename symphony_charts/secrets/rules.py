@@ -18,6 +18,7 @@ from functools import cache
 import msgspec
 
 from symphony_charts.system.package_data import table
+from symphony_charts.system.records import decode_json
 
 NAME_PREFIX = r"(?i:[\w.-]{0,50}?"
 """The start of a pattern that begins with the name of the assigned value."""
@@ -149,7 +150,7 @@ def fingerprint_of(found: Found) -> str:
 
 @cache
 def _load() -> _RuleFile:
-    files = [msgspec.json.decode(table(f"secrets/{name}"), type=_RuleFile) for name in _FILES]
+    files = [decode_json(table(f"secrets/{name}"), _RuleFile) for name in _FILES]
     return _RuleFile(
         rules=[rule for file in files for rule in file.rules], allow=[each for file in files for each in file.allow]
     )

@@ -20,6 +20,7 @@ from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import project_file, user_file
 from symphony_charts.spec.files import with_location
 from symphony_charts.spec.json_schema import described_schema
+from symphony_charts.system.records import convert
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
 
@@ -279,7 +280,7 @@ def _settings_in(data: object) -> Settings:
             faults.append(Problem(what="no reason is given", path=path, next="say why it is no secret"))
     if faults:
         raise SpecError(faults)
-    return msgspec.convert(data, Settings)
+    return convert(data, Settings)
 
 
 def _placed(environment: Environment, folder: Path) -> Environment:

@@ -21,6 +21,7 @@ from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.shorthand import expand
 from symphony_charts.spec.sources import Record
+from symphony_charts.system.records import convert
 
 # Habits from Symphony, compose files and Kubernetes, and our key for each.
 _HABITS = {
@@ -99,7 +100,7 @@ def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dic
 
 def _convert(expanded: dict[str, object]) -> Experiment | None:
     try:
-        return decoded(msgspec.convert(expanded, Experiment))
+        return decoded(convert(expanded, Experiment))
     except msgspec.ValidationError as error:
         if next(experiment_faults(expanded), None) is None:
             raise SpecError([Problem(what=str(error))]) from error
@@ -238,7 +239,7 @@ def parse(text: str) -> Lock:
     """
     data = load(text)
     try:
-        return msgspec.convert({} if data is None else data, Lock)
+        return convert({} if data is None else data, Lock)
     except msgspec.ValidationError as error:
         raise SpecError.one(f"not a lock file: {error}", next="restore it from Git, or delete it") from error
 

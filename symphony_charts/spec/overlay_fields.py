@@ -20,6 +20,7 @@ from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
 from symphony_charts.spec.shorthand import GPU_RESOURCE, restart, words
 from symphony_charts.spec.sources import AnyVolume, EnvSource, ExecProbe, Mount, Probe, Toleration
 from symphony_charts.spec.variable_names import DEFAULT_SHELL
+from symphony_charts.system.records import convert
 
 Data: TypeAlias = "dict[str, object]"
 # value -> (value of the field, rest for the overlay); None for nothing.
@@ -189,7 +190,7 @@ def _renamed(item: object, names: Mapping[str, str]) -> Data | None:
 
 def _converted(data: object, kind: Any) -> Any:
     try:
-        record = msgspec.convert(data, kind)
+        record = convert(data, kind)
     except msgspec.ValidationError:
         return None
     values = msgspec.structs.astuple(record)

@@ -29,6 +29,7 @@ from symphony_charts.spec.overlay_fields import (
 )
 from symphony_charts.spec.sources import AnyVolume, Mount
 from symphony_charts.spec.variable_names import DEFAULT_SHELL, shell_argv
+from symphony_charts.system.records import convert
 
 _Pod = TypeVar("_Pod", ProcessGroup, Process)
 
@@ -167,7 +168,7 @@ def _with_mounts(process: Process, volumes: Container[str]) -> Process:
         if field is not None and field["at"] in mounts:
             field = {**msgspec.to_builtins(mounts[str(field["at"])]), **field}
         if field is not None and field.get("volume") in volumes:
-            mounts[str(field["at"])] = msgspec.convert(field, Mount)
+            mounts[str(field["at"])] = convert(field, Mount)
         else:
             foreign.append(item)
     overlay = _put(process.container_overlay, "volumeMounts", foreign)

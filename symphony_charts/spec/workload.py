@@ -9,6 +9,7 @@ import msgspec
 
 from symphony_charts.spec.sources import Record
 from symphony_charts.system.launching import entry_points
+from symphony_charts.system.records import convert
 
 GANGS_OF_PODS = ("native", "coscheduling", "volcano")
 """The gangs that need a PodGroup. Kueue reads labels of a workload instead."""
@@ -99,7 +100,7 @@ class Workload(Record, frozen=True, kw_only=True):
 
     def settings(self, kind: str, record: type[_Settings]) -> _Settings:
         """Return the settings of an added kind as its own, already checked record."""
-        return msgspec.convert(self.written(kind), record)
+        return convert(self.written(kind), record)
 
     def with_settings(self, kind: str, settings: Record) -> Workload:
         return msgspec.structs.replace(self, **{_attribute(kind): msgspec.to_builtins(settings)})

@@ -24,6 +24,7 @@ from symphony_charts.placement.pools.plain import read_plain
 from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools
 from symphony_charts.placement.pools.terraform import read_show
 from symphony_charts.placement.pools.terraform_config import read_config
+from symphony_charts.system.records import decode_json
 from symphony_charts.system.user_folders import state_dir
 
 # Advice for configuration with unresolved ``${...}``, which Terraform replaces.
@@ -255,7 +256,7 @@ def user_catalog() -> Catalog:
     if not path.is_file():
         return default_catalog()
     try:
-        machines = msgspec.json.decode(path.read_bytes(), type=tuple[Machine, ...])
+        machines = decode_json(path.read_bytes(), tuple[Machine, ...])
     except msgspec.MsgspecError as error:
         hint = "write it again with `symph catalog refresh FILE`, or delete it"
         raise SpecError.one(f"the machine list is damaged: {error}", at=str(path), next=hint) from error
