@@ -7,8 +7,6 @@ import re
 import sys
 from collections.abc import Iterator
 
-import shtab
-
 from symphony_charts.cli import options
 from symphony_charts.cli.verbs import VERBS
 from symphony_charts.local import runs
@@ -46,6 +44,9 @@ _FUNCTIONS = {
 
 def run_completion(args: argparse.Namespace) -> int:
     """Print a script that completes verbs, options, files, and names of experiments and processes of this machine."""
+    # The build of the wheel writes manual pages of all verbs, without any dependency.
+    import shtab
+
     args.symphony.load_all()
     parser = args.symphony.master_parser
     prog = parser.prog

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
 from symphony_charts.formats.printable import printable_lines
+from symphony_charts.system.installation import command_for_extra
 from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, state_dir
 
 # The code that raises an error knows no flags, so each `symph VERB` in its next step gets those that the verb takes.
@@ -97,9 +98,6 @@ def tell(error: SymphError) -> None:
 def _blocks(error: SymphError) -> str:
     """Return the error's text with ``error:`` before each problem; further lines of a problem are already indented."""
     if isinstance(error, ToolMissing) and error.extra:
-        # Reading the package metadata takes 15 ms to import; other errors do not need it.
-        from symphony_charts.system.installation import command_for_extra
-
         error.next = f"{error.next}: {command_for_extra(error.extra)}"
     lines = str(error).split("\n")
     return "\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines)
