@@ -69,6 +69,8 @@ class Drawing:
         if "$ref" in schema:
             found, name = _resolved(self._root, schema)
             return self.value(found, name or at)
+        if "allOf" in schema:
+            return self.value(self.resolved(schema), at)
         if "const" in schema:
             return schema["const"]
         if "enum" in schema:
@@ -102,7 +104,13 @@ class Drawing:
         return list(words() if callable(words) else words or ())
 
     def resolved(self, schema: Schema) -> Schema:
-        return _resolved(self._root, schema)[0]
+        """Return the schema in place of its reference, with the parts of `allOf` in it."""
+        while "$ref" in schema:
+            schema = _resolved(self._root, schema)[0]
+        parts = [*map(self.resolved, schema.get("allOf", ())), schema]
+        whole = {key: value for part in parts for key, value in part.items() if key != "allOf"}
+        properties = {key: value for part in parts for key, value in part.get("properties", {}).items()}
+        return {**whole, "properties": properties} if properties else whole
 
     def _object(self, schema: Schema, at: str) -> dict[str, Any]:
         if not schema.keys() & {"properties", "additionalProperties"}:

@@ -76,8 +76,7 @@ def _what(chance: random.Random, drawing: Drawing, schema: Schema, values: Value
     path: list[str] = []
     here: object = values
     while True:
-        while "$ref" in schema:
-            schema = drawing.resolved(schema)
+        schema = drawing.resolved(schema)
         there = list(here) if isinstance(here, Mapping) else []
         fields, inner = schema.get("properties"), schema.get("additionalProperties")
         if (
