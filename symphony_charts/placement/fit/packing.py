@@ -188,12 +188,12 @@ def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, de
     here[after] = here.get(after, 0) + count
 
 
-def worth(cluster: Cluster, packing: Packing) -> tuple[int, float, int]:
-    """Return the cost of a packing, for comparison: pods left over, cost of its nodes, number of nodes."""
+def worth(cluster: Cluster, packing: Packing) -> tuple[int, int, float, int]:
+    """Return the cost of a packing, for comparison: demands and pods left over, cost of its nodes, number of nodes."""
     costs = node_costs(cluster)
     left = sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
     price = sum(costs[filled.node] * filled.count for filled in packing.nodes)
-    return left, round(price, 3), sum(filled.count for filled in packing.nodes)
+    return len(packing.missing), left, round(price, 3), sum(filled.count for filled in packing.nodes)
 
 
 _Node = tuple[int, Vector, Contents]  # class, free resources, contents
