@@ -27,7 +27,7 @@ BUDGETS = {
     "chart lines": 7_680,
     "modules": 364,
     "package statements": 44_080,
-    "test lines": 65_050,
+    "test lines": 65_060,
 }
 
 
