@@ -21,6 +21,8 @@ INTEGRATIONS = tuple(
 # The generator of charts with its frame, in every language.
 CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 
+# The sizes after three readings of all code, which removed 5,400, 3,150 and 1,690 lines of the core. The rest are
+# features, checks of input, and guarantees that tests hold.
 BUDGETS = {
     "core lines": 59_240,
     "integration lines": 11_120,
