@@ -211,6 +211,25 @@ def test_a_probe_that_hangs_holds_nothing_up_and_is_killed(tmp_path: Path) -> No
 
 
 @pytest.mark.usefixtures("tmux")
+def test_a_server_that_sends_its_answer_slowly_is_given_up_at_the_timeout(tmp_path: Path) -> None:
+    server = """
+import os, socket, time
+listener = socket.create_server((os.environ["SYMPH_WEB_HOST"], int(os.environ["SYMPH_WEB_PORT"])))
+while True:
+    connection = listener.accept()[0]
+    try:
+        for byte in b"HTTP/1.1 200 OK\\r\\nX: " + 600 * b"x":
+            connection.sendall(bytes([byte]))
+            time.sleep(0.2)
+    except OSError:
+        pass
+"""
+    ready = {"http": {"port": "web"}, "period": 1, "timeout": 1, "failures": 1}
+    run = start(tmp_path, processes={"a": {**python(server), "binds": "web", "ready": ready}})
+    until(lambda: unready(run) == "no answer within 1 s")
+
+
+@pytest.mark.usefixtures("tmux")
 def test_a_supervisor_that_takes_over_goes_on_with_the_probes(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python("input()"), "ready": {**exists("up"), **QUICK}}})
     os.kill(supervisor_pid(run), signal.SIGKILL)

@@ -15,17 +15,20 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.events import Loop, ProbeFailed, Readiness
 from symphony_charts.system import processes
+
+if TYPE_CHECKING:
+    import http.client
 
 _MOST_REDIRECTS = 10
 _HEADERS = (("User-Agent", "kube-probe/symph"), ("Accept", "*/*"), ("Connection", "close"))
@@ -50,15 +53,17 @@ class Attempts:
             self._end(done, str(error))
 
     def _try(self, check: Check, folder: Path, done: Callable[[str], None]) -> None:
+        late, deadline = f"no answer within {check.timeout_s:g} s", time.monotonic() + check.timeout_s
         try:
             outcome = _try_once(check, folder)
         except TimeoutError:
-            outcome = f"no answer within {check.timeout_s:g} s"
+            outcome = late
         except (OSError, ValueError) as error:
             outcome = getattr(error, "strerror", None) or str(error)
         except Exception as error:  # of http.client
             outcome = f"the answer is not HTTP: {error}"
-        self._end(done, outcome)
+        # An answer that was cut off at the deadline fails in many ways.
+        self._end(done, late if outcome and time.monotonic() >= deadline else outcome)
 
     def _end(self, done: Callable[[str], None], outcome: str) -> None:
         self._outcomes.append((done, outcome))
@@ -115,22 +120,24 @@ def _get(check: Check) -> str:
     import http.client
     import ssl
 
+    deadline = time.monotonic() + check.timeout_s
     url = f"{'https' if check.is_tls else 'http'}://{check.host}:{check.port}/{check.path.removeprefix('/')}"
     given = {name.lower() for name, _ in check.headers}
     headers = [header for header in _HEADERS if header[0].lower() not in given]
     for _ in range(_MOST_REDIRECTS):
         parts = urlsplit(url)
         host = parts.hostname or ""
+        left_s = max(0.001, deadline - time.monotonic())
         if parts.scheme == "https":
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
             connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                host, parts.port, timeout=check.timeout_s, context=context
+                host, parts.port, timeout=left_s, context=context
             )
         else:
-            connection = http.client.HTTPConnection(host, parts.port, timeout=check.timeout_s)
+            connection = http.client.HTTPConnection(host, parts.port, timeout=left_s)
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        with contextlib.closing(connection):
+        with contextlib.closing(connection), _cut_after(left_s, connection):
             connection.putrequest("GET", path, skip_host="host" in given, skip_accept_encoding=True)
             for name, value in (*headers, *check.headers):
                 connection.putheader(name, value)
@@ -142,6 +149,24 @@ def _get(check: Check) -> str:
             return "" if 200 <= answer.status < 400 else f"HTTP status {answer.status}"
         url = target
     return f"stopped after {_MOST_REDIRECTS} redirects"
+
+
+@contextlib.contextmanager
+def _cut_after(left_s: float, connection: http.client.HTTPConnection) -> Iterator[None]:
+    """Shut the connection down after `left_s`: a server that sends slowly never reaches the timeout of a socket."""
+
+    def cut() -> None:
+        if connection.sock is not None:
+            with contextlib.suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(left_s, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 # Retry an automatic check soon at first, then with 1.5 times the pause each time, at most once a second.
