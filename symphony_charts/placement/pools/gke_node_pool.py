@@ -1,7 +1,7 @@
 """Make the `Pool` of a GKE node pool's configuration: resources, labels and taints of a node.
 
-Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go. Only n1
-machines have attached GPUs; all other GPUs are part of their machine types.
+Labels and taints follow GoogleCloudPlatform/cluster-autoscaler, pkg/cloudprovider/gke/labels/system_labels.go. GPUs of
+n1 machines follow Google's table (count -> most vCPUs); all other GPUs are part of their machine types.
 """
 
 from __future__ import annotations
@@ -171,6 +171,14 @@ def _taints(config: NodePoolConfig, machine: Machine, gpus: int) -> tuple[Taint,
     return config.taints + tuple(taint for wanted, taint in own if wanted and taint.key not in keys)
 
 
+# GPUs that can be attached to n1 machines: count -> most vCPUs of the machine.
+_ATTACHED = {
+    "nvidia-tesla-k80": {1: 8, 2: 16, 4: 32, 8: 64},
+    "nvidia-tesla-p4": {1: 24, 2: 48, 4: 96},
+    "nvidia-tesla-p100": {1: 16, 2: 32, 4: 96},
+    "nvidia-tesla-v100": {1: 12, 2: 24, 4: 48, 8: 96},
+    "nvidia-tesla-t4": {1: 48, 2: 48, 4: 96},
+}
 # Devices per GPU, by the compute slices at the beginning of the partition's name.
 _PARTITIONS = {"1g": 7, "2g": 3, "3g": 2, "4g": 1, "7g": 1}
 _QUARTERS = {"1g.20gb", "1g.35gb", "1g.45gb"}
@@ -185,14 +193,31 @@ def _parts_of(partition: str) -> int:
 
 
 def _device_faults(machine: Machine, gpu: str, count: int, partition: str) -> Iterator[tuple[str, str]]:
-    """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix."""
+    """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix.
+
+    GPUs missing in all tables are accepted: they may be newer than this package.
+    """
     if partition and _parts_of(partition) == 0:
         yield f'no GPU has partitions of "{partition}"', "sizes are such as 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb"
     elif partition and not any(kind in (gpu or machine.gpu) for kind in _PARTITIONED):
         yield f"{gpu or machine.gpu or 'a machine without GPUs'} has no partitions", "leave the partition size out"
-    if not machine.gpus and (count or gpu) and machine.family != "n1":
-        yield f"no GPU can be attached to {machine.name}", "use an n1 machine, or one with built-in GPUs"
-    elif machine.gpus and gpu and not gpu_matches(gpu, machine.gpu):
-        yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or leave the GPU out"
-    elif machine.gpus and count and count != machine.gpus:
-        yield f"{machine.name} has {machine.gpus} GPUs, not {count}", "the machine type determines their number"
+    if not count and not gpu:
+        return
+    attached = next((limits for name, limits in _ATTACHED.items() if gpu_matches(gpu, name)), None)
+    if machine.gpus:
+        if gpu and not gpu_matches(gpu, machine.gpu):
+            yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or leave the GPU out"
+        elif count and count != machine.gpus:
+            yield f"{machine.name} has {machine.gpus} GPUs, not {count}", "the machine type determines their number"
+    elif attached is not None and machine.family != "n1":
+        yield f"{gpu} is attached to n1 machines alone, not to {machine.name}", "use an n1 machine, or another GPU"
+    elif attached is not None and count and count not in attached:
+        yield f"no machine has {count} of {gpu}", f"{', '.join(map(str, attached))} are possible"
+    elif attached is not None and count and machine.vcpu > attached[count]:
+        most = attached[count]
+        yield f"{machine.name} is too large for {count} of {gpu}: {most} vCPUs at most", "more GPUs, or fewer vCPUs"
+    elif attached is None and machine.family in _CPU_ONLY:
+        yield f"no GPU is attached to {machine.name}", "GPUs come with a2, a3, a4, g2 and g4, or are attached to n1"
+
+
+_CPU_ONLY = frozenset({"n1", "n2", "n2d", "n4", "n4a", "n4d", "e2", "e4", "t2d", "t2a", "c2", "c2d", "c3", "c3d", "c4"})
