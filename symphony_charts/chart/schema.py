@@ -243,7 +243,7 @@ def _lines(values: Mapping[str, Any], above: tuple[str, ...], explained: set[str
 
 
 def _flow(value: Any) -> str:
-    """Return data on one line; with a line break if it has none."""
+    """Return data in flow style; the text has a line break if the data does not fit on one line."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{_flow(key)}: {_flow(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):

@@ -43,9 +43,7 @@ def with_remediations(groups: Sequence[Group], cluster: Cluster, catalog: Catalo
             found[group.demand] = min(changes, key=lambda change: (change.cost is None, change.cost or 0), default=None)
         change = found[group.demand]
         # The change is exact where these ways are not.
-        ways = [
-            way for way in group.next.split(", or ") if way and not way.startswith(("raise ", "add ", "more nodes"))
-        ]
+        ways = [way for way in group.next.split(", or ") if way and not way.startswith(_INEXACT)]
         others = f"; or {', or '.join(ways)}" if ways else ""
         yield group if change is None else replace(group, next=f"{change.text} it PROVEN{others}")
 

@@ -72,7 +72,9 @@ def fetch_certificate(source: str) -> bytes:
 def _fetch(address: str) -> bytes:
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-        raise SpecError.one(f"{address} is not safe: anybody on the way could change it", "cert", "use https://")
+        raise SpecError.one(
+            f"{address} has no TLS: the certificate could be replaced on the way", "cert", "use https://"
+        )
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme was looked at
             content: bytes = answer.read(1 << 20)
