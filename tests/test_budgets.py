@@ -24,12 +24,12 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # The sizes after three readings of all code, which removed 5,400, 3,150 and 1,690 lines of the core. The rest are
 # features, checks of input, and guarantees that tests hold.
 BUDGETS = {
-    "core lines": 59_240,
+    "core lines": 59_285,
     "integration lines": 11_120,
     "chart lines": 7_680,
     "modules": 364,
-    "package statements": 44_080,
-    "test lines": 65_060,
+    "package statements": 44_105,
+    "test lines": 65_080,
 }
 
 
