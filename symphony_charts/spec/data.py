@@ -21,6 +21,7 @@ from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.shorthand import expand
 from symphony_charts.spec.sources import Record
+from symphony_charts.spec.variable_names import Variable
 from symphony_charts.system.records import convert
 
 # Habits from Symphony, compose files and Kubernetes, and our key for each.
@@ -130,7 +131,7 @@ _RUNNING = ("processes", "groups", "prepare")
 
 
 def changed(data: object, texts: Sequence[str]) -> object:
-    """Return the data of a spec with the assignments in `texts`; null removes a key.
+    """Return the data of a spec with the assignments in `texts`; null removes a key. Each Variable is set everywhere.
 
     Raises:
         UsageError: A text is not a list of ``PATH=VALUE``.
@@ -140,6 +141,9 @@ def changed(data: object, texts: Sequence[str]) -> object:
         return data
     result: dict[str, Any] = _copy(data)
     for text in texts:
+        if isinstance(text, Variable):
+            _set_variable(result, *text.split("=", 1))
+            continue
         assigned = _assigned(text)
         problems = list(_unknown_names(assigned, result, result, ()))
         if problems:
@@ -155,15 +159,41 @@ def at_changes(error: SpecError, texts: Sequence[str]) -> tuple[list[Problem], l
     ours, others = [], []
     for problem in error.problems:
         text = next((text for path, text in places if _is_below(problem.path, path)), None)
-        if text is None:
-            others.append(problem)
-        else:
+        variable = next((text for text in texts if isinstance(text, Variable) and _is_of(problem.path, text)), None)
+        if text is not None:
             ours.append(problem.moved_to(f"{_FLAG} {text}, {problem.path}"))
+        elif variable is not None:
+            ours.append(problem.moved_to(f"-E {variable}, {problem.path}"))
+        else:
+            others.append(problem)
     return ours, others
+
+
+def _set_variable(data: dict[str, Any], key: str, value: str) -> None:
+    """Set a variable in every process and step, and in the local settings that would override it."""
+    holders = [data, *_maps(data.get("groups"))]
+    processes = [process for holder in holders for process in _maps(holder.get("processes"))]
+    for process in [*processes, *_maps(data.get("prepare"))]:
+        if isinstance(variables := process.setdefault("env", {}), dict):
+            variables[key] = value
+    for holder in [data, *processes]:
+        if key in (variables := sub(holder, "local", "env")):
+            variables[key] = value
+
+
+def _maps(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value.values() if isinstance(item, dict)] if isinstance(value, dict) else []
+
+
+def _is_of(path: str, variable: str) -> bool:
+    # The reader of YAML puts its own line before the path; such a fault is in the file.
+    return not path.startswith("line ") and path.endswith(f".env.{variable.partition('=')[0]}")
 
 
 def _assigned(text: str) -> dict[str, Any]:
     assigned: dict[str, Any] = {}
+    if isinstance(text, Variable):
+        return assigned
     assign(assigned, text, typed, _FLAG)
     return assigned
 

@@ -207,7 +207,7 @@ _WORDS = (
          "e.yaml, processes.a.replica", "unknown key", 'did you mean "replicas"?'),
     _row("init of what is there", "init x", {"x/a": ""}, 7, "x is there already", "next:", "another name",
          then=("init y",)),
-    _row("a template misspelled", "init x -t pyhton", {}, 8, 'no template "pyhton"', "yaml nor python",
+    _row("a template misspelled", "init x --template pyhton", {}, 8, 'no template "pyhton"', "yaml nor python",
          "symph init --help"),
     _row("a version of Kubernetes", "validate e.yaml --kube-version 1.99", SPEC, 3, '"1.99"', "no schemas",
          "use one of", then=("validate e.yaml --kube-version 1.34",)),
