@@ -154,9 +154,10 @@ def current_of(watcher: Watcher) -> str:
         return names[0]
     if names:
         raise NotFound(f"several experiments run here: {', '.join(names)}", next="name one, or symph use")
-    if ended := [status.name for status in watcher.experiments(ended=True)]:
-        what = f"no experiment runs here; ended: {', '.join(ended)}"
-        raise NotFound(what, next=f"symph ps {ended[0]}, or start one: symph up SPEC")
+    if ended := watcher.experiments(ended=True):
+        last = max(ended, key=lambda status: status.ended or 0.0).name
+        what = f"no experiment runs here; {last} was the last one to end"
+        raise NotFound(what, next=f"symph ps {last}, or start one: symph up SPEC")
     raise NotFound("no experiment runs here", next="start one: symph up SPEC")
 
 

@@ -68,9 +68,11 @@ def run(args: argparse.Namespace) -> int:
 def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backend_status.ExperimentStatus, list[str]]:
     """Return the experiment and processes of `PROCESS [EXPERIMENT]`, or of an experiment alone."""
     word = args.component_name
-    words = [*([word] if word else []), *args.process]
     if word is None or args.experiment_name is not None:
-        return experiments.find_status(args, watcher), words
+        status = experiments.find_status(args, watcher)
+        # `find_status` takes EXPERIMENT PROCESS, too, and swaps them.
+        return status, [*([args.component_name] if word else []), *args.process]
+    words = [word, *args.process]
     try:
         status = experiments.find_status(args, watcher)
         if protocol.find_instances(status.instances, word):

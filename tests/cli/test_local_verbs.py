@@ -283,11 +283,33 @@ def test_restart_takes_its_words_as_logs_and_exec_do(tmp_path: Path) -> None:
     assert symph("restart", "a", "b", "--dry-run", "-o", "name").stdout.split() == ["a", "b"]
 
 
-def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_experiment(tmp_path: Path) -> None:
+def test_verbs_that_look_mean_the_last_run_of_this_folder_after_its_end(folders: tuple[Path, Path]) -> None:
+    one, two = folders
+    ended = "name: {}\nprocesses: {{a: {{command: [echo, {}]}}}}\n"
+    for name in ("first", "last"):
+        (two / f"{name}.yaml").write_text(ended.format(name, name))
+        assert symph("run", f"{name}.yaml", cwd=two).returncode == 0
+    assert symph("up", cwd=one).returncode == 0
+    assert symph("logs", cwd=two).stdout == symph("logs", "a", cwd=two).stdout == "last\n"
+    assert symph("ps", "-q", cwd=two).stdout == "a\n"
+    assert symph("use", cwd=two).stdout == "last\n"
+    status = json.loads(symph("status", "-o", "json", cwd=two).stdout)["items"]
+    assert [(row["name"], row["phase"]) for row in status] == [("one", "running"), ("last", "succeeded")]
+    assert symph("logs", "first", "a", cwd=two).stdout == "first\n"
+    assert symph("down", "one").returncode == 0
+    done = symph("down", cwd=two)
+    assert (done.returncode, "last has ended, and no experiment runs here" in done.stderr) == (8, True), done
+
+
+def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     symph("up", spec(tmp_path, "name: exp\nprocesses: {a: {command: [echo, hi]}}\n"), "--wait")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     done = symph("logs", "a")
     assert done.returncode == 8
     assert '"a" is a process of exp, which ended' in done.stderr
     assert "next: symph logs a exp" in done.stderr
-    assert "ended: exp\n  next: symph ps exp" in symph("p").stderr
+    assert "exp was the last one to end\n  next: symph ps exp" in symph("p").stderr
     assert 'there is no experiment "nobody", and nothing runs' in symph("logs", "nobody").stderr
