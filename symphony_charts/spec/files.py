@@ -17,10 +17,9 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.yaml_read import line_of, load, place
-from symphony_charts.spec.checks.finish import finish
+from symphony_charts.formats.yaml_read import line_of, load_with_problems, place
 from symphony_charts.spec.checks.names import with_clean_names
-from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, spec_path, to_data, to_record
+from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, read_record, spec_path, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.python_files import refuse_words, run_file
@@ -47,6 +46,11 @@ _OTHERS = {
 _SPEC_KEYS = ("processes", "groups")
 _FORMATS: tuple[tuple[str, Sequence[str], str, str], ...] = (
     ("services", _SPEC_KEYS, "a docker compose file", "symph import compose {path} --to experiment.yaml"),
+    ("version processes", ("groups", "name"), "a process-compose file", "its processes become `processes:`; " + _BEGIN),
+    ("session_name windows", (), "a tmuxp session", "each pane becomes a process; " + _BEGIN),
+    ("resources run", _SPEC_KEYS, "a SkyPilot task", "what `run` starts becomes a process; " + _BEGIN),
+    ("setup run", _SPEC_KEYS, "a SkyPilot task", "what `run` starts becomes a process; " + _BEGIN),
+    ("cluster_name provider", _SPEC_KEYS, "a Ray cluster", "its programs become processes; " + _BEGIN),
     ("apiVersion kind", (), "a Kubernetes manifest ({kind})", "kubectl apply -f {path} creates it; " + _BEGIN),
     ("apiVersion version", (), "the Chart.yaml of a Helm chart", "give the spec that it was made of"),
     ("repository", _SPEC_KEYS, "a settings file (.symph.yaml)", "give the spec beside it; " + _BEGIN),
@@ -185,9 +189,10 @@ def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experime
     refuse_words(path)
     text = _text_of(path)
     try:
-        data = _json(text) if path.suffix == ".json" and text.strip() else load(text)
-        written = to_record(changed(data, changes))
-        return written, with_files(finish(written), path.parent)
+        is_json = path.suffix == ".json" and bool(text.strip())
+        data, problems = (_json(text), []) if is_json else load_with_problems(text)
+        complete = partial(with_files, folder=path.parent)
+        return read_record(changed(data, changes), problems, complete=complete)
     except SpecError as error:
         raise mistaken_for(path, text) or with_location(error, path, text, changes) from error
 
