@@ -214,10 +214,10 @@ def test_faults_of_words_types_content_and_files_are_told_in_one_pass(tmp_path: 
 @pytest.mark.parametrize(
     ("fault", "others"),
     [
-        ("bind: nothere", []),
+        ("bind: nothere", ["retries"]),
         ("volumes: {x: 3}", ["retries"]),
         ("replica: 2", ["connects[0]", "retries"]),
-        ("cwds: /x", ["connects[0]"]),
+        ("cwds: /x", ["connects[0]", "retries"]),
     ],
 )
 def test_a_fault_that_follows_from_another_is_not_told(tmp_path: Path, fault: str, others: list[str]) -> None:
