@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.spec import variable_names
 from symphony_charts.system.file_locks import is_liveness_lock_held
 from symphony_charts.system.files import file_system_of, flush_folder, replace_file
-from symphony_charts.system.processes import Machine, ProcessRecord, identify, this_machine
+from symphony_charts.system.processes import Machine, ProcessRecord, command_line, holders, identify, members, this_machine
 
 NO_STATUS = b"?  \n"
 """The content of the file `exit` of a process until it ends: as long as any status, which overwrites it."""
@@ -62,6 +63,8 @@ def damaged(path: Path, why: str) -> ToolFailed:
 
 
 LIVENESS_LOCK = "life"
+SUPERVISOR = "symphony_charts.local.supervisor.supervisor"
+"""The module that a supervisor runs."""
 _T = TypeVar("_T")
 _IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
 
@@ -110,8 +113,15 @@ def write_supervisor(folder: Path) -> None:
 
 
 def supervisor_of(folder: Path) -> ProcessRecord | None:
-    """Return the last supervisor of the run in `folder`; None if it is unknown."""
-    return _read(folder / _SUPERVISOR, ProcessRecord)
+    """Return the last supervisor of the run in `folder`; None if it is unknown.
+
+    If its file is unusable, find it by its liveness lock: a second supervisor must not join it.
+    """
+    record = _read(folder / _SUPERVISOR, ProcessRecord)
+    if record is None:
+        others = holders(folder / LIVENESS_LOCK)
+        record = next((identify(pid) for pid in others if SUPERVISOR in command_line(pid)), None)
+    return record
 
 
 def clear_liveness(folder: Path) -> None:
@@ -129,9 +139,11 @@ def run_location(folder: Path) -> RunLocation:
             raise ValueError("it is of another run")
         then, place = Machine(**identity.machine), str(identity.folder)
     except (TypeError, ValueError):
+        words = "its identity.json does not say where it runs"
+        if _lives_here(folder):
+            return RunLocation(verdict="here", words=words)
         # Without working locks the run may be live.
-        verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
-        return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
+        return RunLocation(verdict="lost" if held is False else "unknown", words=words)
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and (now.pid_namespace, now.init_start) == (then.pid_namespace, then.init_start)
@@ -145,6 +157,12 @@ def run_location(folder: Path) -> RunLocation:
     if held is False and (is_same_boot or is_same_machine or _is_local(folder)):
         return RunLocation(verdict="lost", words=f"it ran on {then.host} and is gone", is_other_boot=not is_same_boot)
     return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+
+
+def _lives_here(folder: Path) -> bool:
+    """Return True if a supervisor, tmux server or program of the run is a process here, whatever its files say."""
+    lock = folder / LIVENESS_LOCK
+    return bool(holders(lock) or members("", [], f"{variable_names.RUN}={folder.name}".encode()))
 
 
 def _is_local(folder: Path) -> bool:
