@@ -23,7 +23,15 @@ from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.spec import variable_names
 from symphony_charts.system.file_locks import is_liveness_lock_held
 from symphony_charts.system.files import file_system_of, flush_folder, replace_file
-from symphony_charts.system.processes import Machine, ProcessRecord, command_line, holders, identify, members, this_machine
+from symphony_charts.system.processes import (
+    Machine,
+    ProcessRecord,
+    command_line,
+    holders,
+    identify,
+    members,
+    this_machine,
+)
 
 NO_STATUS = b"?  \n"
 """The content of the file `exit` of a process until it ends: as long as any status, which overwrites it."""
