@@ -156,8 +156,8 @@ class LogQuery:
 
     `follow` continues, over restarts and new runs, until the experiment has reached a final state; with `is_one_run` it
     does not wait for a new run on this machine. `previous` reads the lines of the previous run (container); `regex`
-    keeps only matching lines. With `in_blocks` lines of a process may come together, with the time of the first, which is
-    faster.
+    keeps only matching lines. With `in_blocks` lines of a process may come together, with the time of the first:
+    that is faster.
     """
 
     instances: tuple[str, ...] = ()

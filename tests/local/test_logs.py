@@ -34,9 +34,9 @@ def written(folder: Path, lines: list[bytes], end: bytes, steps: list[tuple[int,
     moments = accumulate(later for _, later in steps)
     sizes = accumulate(size * width for size, _ in steps)
     clock = Clock(folder / "log")
-    for moment, size in zip(moments, sizes, strict=True):
-        if size <= len(content):
-            clock.append(1000 * moment, size)
+    for moment, end_of_row in zip(moments, sizes, strict=True):
+        if end_of_row <= len(content):
+            clock.append(1000 * moment, end_of_row)
     return LogFile(folder / "log")
 
 
