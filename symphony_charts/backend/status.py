@@ -21,13 +21,30 @@ FINAL: tuple[Phase, ...] = ("succeeded", "failed", "stopped", "lost", "damaged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """One try of a process that has ended; `cause` is known for an end by a limit or probe, or on request."""
+
+    started: float | None
+    ended: float
+    status: int | None
+    cause: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for other types."""
+        types = type(self.ended), type(self.cause), type(self.started or 0.0), type(self.status or 0)
+        if types != (float, str, float, int):
+            raise ValueError("it is no try")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceStatus:
     """One running copy of a process: a pane here, a container on a cluster.
 
     `name` is the user's name for it (``agent-1``), `group` its group (empty: none), `index` its replica. `state` is the
     full state as text; `reason` is why it waits or failed, or empty; `status` is the exit status. `place` is the node,
     or the loopback address here; `pod` the pod or window; `is_step` a step before the process; `gpus` the ids of its
-    GPUs on this machine. `container` is the name of its container if that differs from the process.
+    GPUs on this machine. `container` is the name of its container if that differs from the process. `tries` are those
+    that have ended on this machine, oldest first.
     """
 
     name: str
@@ -48,6 +65,7 @@ class InstanceStatus:
     is_step: bool = False
     is_service: bool = False
     gpus: tuple[str, ...] = ()
+    tries: tuple[Try, ...] = ()
 
     @property
     def path(self) -> str:
@@ -130,6 +148,12 @@ class ExperimentStatus:
     def processes(self) -> tuple[ProcessStatus, ...]:
         """The processes with their replicas counted, in order of declaration."""
         return gather(self.instances)
+
+    @property
+    def state(self) -> str:
+        """The phase, with the number of failed processes while others run."""
+        failed = sum(instance.phase == "failed" for instance in self.instances)
+        return f"{self.phase} ({failed} failed)" if failed and self.phase == "running" else self.phase
 
     @property
     def is_final(self) -> bool:

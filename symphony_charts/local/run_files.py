@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from symphony_charts.backend.status import Try
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.spec import variable_names
 from symphony_charts.system.file_locks import is_liveness_lock_held
@@ -33,6 +34,7 @@ from symphony_charts.system.processes import (
     this_machine,
 )
 
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 NO_STATUS = b"?  \n"
 """The content of the file `exit` of a process until it ends: as long as any status, which overwrites it."""
 
@@ -68,6 +70,30 @@ def damaged(path: Path, why: str) -> ToolFailed:
         at=str(path),
         next=f"symph down {name} ends what is left of it; symph local gc removes it",
     )
+
+
+_TRIES = "tries.jsonl"
+# Read at most this much of the record of tries, from its end, in bytes: several hundred tries.
+_MOST_TRIES = 1 << 16
+
+
+def note_try(folder: Path, one: Try) -> None:
+    """Add a try to the record in the folder of a process; on a full disk it is lost."""
+    with contextlib.suppress(OSError), os.fdopen(os.open(folder / _TRIES, _APPEND, 0o600), "ab") as file:
+        file.write(json.dumps(asdict(one)).encode() + b"\n")
+
+
+def tries_of(folder: Path) -> tuple[Try, ...]:
+    """Return the last tries of a process, oldest first, without damaged lines."""
+    tries: dict[float | None, Try] = {}
+    with contextlib.suppress(OSError), (folder / _TRIES).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_TRIES))
+        for line in file:
+            with contextlib.suppress(ValueError, TypeError):
+                one = Try(**json.loads(line))
+                # A supervisor that was killed may not have noted that it noted this one.
+                tries[one.started] = one
+    return tuple(tries.values())
 
 
 LIVENESS_LOCK = "life"
