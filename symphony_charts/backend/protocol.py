@@ -227,7 +227,8 @@ def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
     if process and not chosen:
         raise NotFound(f'experiment "{status.name}" has no process "{process}"')
     ready = bool(chosen) and all(instance.ready or instance.phase == "succeeded" for instance in chosen)
-    return overall(chosen) if process else status.phase, ready
+    # A failure of one of several is an answer, too, though the others run.
+    return overall(chosen) if process or status.phase == "running" else status.phase, ready
 
 
 def _holds(phase: Phase, ready: bool, condition: str) -> bool:

@@ -51,7 +51,7 @@ def _process_record(one: backend_status.ProcessStatus) -> dict[str, object]:
 
 
 def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: diagnosis.Diagnosis | None) -> str:
-    phase = status.phase if status.seconds is None else f"{status.phase} {printable.age(status.seconds)}"
+    phase = status.state if status.seconds is None else f"{status.state} {printable.age(status.seconds)}"
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {phase}   on {where}   run {status.run or '-'}"]

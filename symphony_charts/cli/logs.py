@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     status, words = _choose(args, watcher)
     paths = tuple(dict.fromkeys(one.path for word in words for one in experiments.some_instances(status, word)))
     given = {name: getattr(args, name) for name in ("since", "until", "tail", "regex", "follow", "previous")}
-    query = backend_status.LogQuery(instances=paths, **given)
+    query = backend_status.LogQuery(instances=paths, in_blocks=args.output == "table" and not args.timestamps, **given)
     names = paths or tuple(instance.path for instance in status.instances)
     printer = following.LinePrinter(
         names,
