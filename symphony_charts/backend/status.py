@@ -122,6 +122,12 @@ class ExperimentStatus:
     note: str = ""
 
     @property
+    def phase_text(self) -> str:
+        """The phase for people: ``running (1 failed)`` while other processes keep running."""
+        failed = sum(instance.phase == "failed" for instance in self.instances)
+        return f"{self.phase} ({failed} failed)" if failed and self.phase == "running" else self.phase
+
+    @property
     def seconds(self) -> float | None:
         """The duration so far; None if it ended at an unknown time."""
         return seconds_of(self.phase, self.started, self.ended)

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         output.note(f"this is the plain table; for a screen with keys: {installation.command_for_extra('top')}")
     screen = Screen()
     while True:
-        head = f"{status.name}   {status.phase}   {time.strftime('%H:%M:%S')}"
+        head = f"{status.name}   {status.phase_text}   {time.strftime('%H:%M:%S')}"
         items = _items(watcher, status)
         screen.show(f"{head}\n{output.table_of(args, items, cockpit_rows.columns_of(items))}")
         if status.is_final:
