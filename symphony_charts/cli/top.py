@@ -59,4 +59,4 @@ def run(args: argparse.Namespace) -> int:
 
 def _items(watcher: protocol.Watcher, status: backend_status.ExperimentStatus) -> list[dict[str, Any]]:
     usage, last = watcher.usage(status.name), watcher.last_lines(status.name)
-    return cockpit_rows.items_of(status, usage, last, time.time())
+    return cockpit_rows.arranged(cockpit_rows.items_of(status, usage, last, time.time()), "", None)
