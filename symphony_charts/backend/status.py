@@ -140,6 +140,12 @@ class ExperimentStatus:
     note: str = ""
 
     @property
+    def phase_text(self) -> str:
+        """The phase for people: ``running (1 failed)`` while other processes keep running."""
+        failed = sum(instance.phase == "failed" for instance in self.instances)
+        return f"{self.phase} ({failed} failed)" if failed and self.phase == "running" else self.phase
+
+    @property
     def seconds(self) -> float | None:
         """The duration so far; None if it ended at an unknown time."""
         return seconds_of(self.phase, self.started, self.ended)
@@ -148,12 +154,6 @@ class ExperimentStatus:
     def processes(self) -> tuple[ProcessStatus, ...]:
         """The processes with their replicas counted, in order of declaration."""
         return gather(self.instances)
-
-    @property
-    def state(self) -> str:
-        """The phase, with the number of failed processes while others run."""
-        failed = sum(instance.phase == "failed" for instance in self.instances)
-        return f"{self.phase} ({failed} failed)" if failed and self.phase == "running" else self.phase
 
     @property
     def is_final(self) -> bool:

@@ -49,10 +49,11 @@ def run(args: argparse.Namespace) -> int:
         and args.sweep in (None, sweeps.get(experiment.name))
     ]
     chosen = protocol.chosen_at(watcher.place)
-    fields = ("name", "experiment", "phase", "state", "started", "ended", "seconds", "namespace", "run", "note")
+    fields = ("name", "experiment", "phase", "started", "ended", "seconds", "namespace", "run", "note")
     items: list[dict[str, Any]] = [
         {
             **{name: getattr(experiment, name) for name in fields},
+            "phaseText": experiment.phase_text,
             "age": backend_status.age_since(experiment.started),
             "processes": sum(not each.is_step for each in experiment.instances),
             "heldBy": list(experiment.held_by),
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         items = _grouped(items, watcher.backend)
     columns = [
         output.Column("NAME", "name"),
-        output.Column("PHASE", "state", state=experiments.phase_color),
+        output.Column("PHASE", "phaseText", state=experiments.phase_color),
         output.Column("AGE", "age"),
         *experiments.took_columns(items),
         *(output.columns("note") if any(item["note"] for item in items) else []),
@@ -95,7 +96,8 @@ def _as_one(trials: Sequence[dict[str, Any]], backend: str) -> dict[str, Any]:
     return {
         **min(trials, key=lambda item: item["started"]),
         "name": f"{sweep}-* ({len(trials)} trials)",
-        **dict.fromkeys(("phase", "state"), ", ".join(f"{count} {phase}" for phase, count in phases.most_common())),
+        "phase": "",
+        "phaseText": ", ".join(f"{count} {phase}" for phase, count in phases.most_common()),
         "note": f"symph sweep show {sweep}{on}",
         "ended": None,
         "seconds": None,

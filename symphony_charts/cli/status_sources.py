@@ -191,7 +191,7 @@ class Row:
         if self.live is None:
             return "published"
         if self.live.phase not in FINAL:
-            return f"{self.live.state} {age_since(self.live.started)}"
+            return f"{self.live.phase_text} {age_since(self.live.started)}"
         ago = f" {age_since(self.live.ended)} ago" if self.live.ended else ""
         return f"{self.live.phase}{ago}"
 

@@ -134,10 +134,12 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
 def _phase_of_live(instances: Sequence[InstanceStatus], view: _View) -> Phase:
     """Return the phase of a run that has not ended; when all processes have, their logs are still being written."""
     awaited = [instance for instance in instances if not instance.is_service] or instances
-    is_ending = view != "unsupervised" and all(instance.phase in FINAL for instance in awaited)
+    has_ended = all(instance.phase in FINAL for instance in awaited)
+    if has_ended and view != "unsupervised":
+        return "stopping"
     phase = overall(instances)
-    is_partly = phase == "failed" and any(instance.phase not in FINAL for instance in instances)
-    return "stopping" if is_ending else "running" if is_partly else phase
+    # With `on_exit: keep` the others keep running.
+    return "running" if phase == "failed" and not has_ended else phase
 
 
 def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:

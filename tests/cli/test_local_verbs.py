@@ -313,3 +313,29 @@ def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_exper
     assert "next: symph logs a exp" in done.stderr
     assert "exp was the last one to end\n  next: symph ps exp" in symph("p").stderr
     assert 'there is no experiment "nobody", and nothing runs' in symph("logs", "nobody").stderr
+
+
+def test_one_failure_beside_others_that_run_is_no_failed_experiment(tmp_path: Path) -> None:
+    processes = "{bad: {cmds: ['exit 3']}, good: {command: [sleep, '300']}}"
+    symph("up", spec(tmp_path, f"name: exp\nlocal: {{on_exit: keep}}\nprocesses: {processes}\n"))
+    eventually(lambda: "running (1 failed)" in symph("ls").stdout, 60)
+    for verb in (["describe", "exp"], ["status", "exp"], ["top", "exp", "--once"]):
+        assert "failed" in symph(*verb).stdout
+    assert [item["phase"] for item in json.loads(symph("ls", "-o", "json").stdout)["items"]] == ["running"]
+    assert symph("wait", "exp", "--for", "running").stdout == "exp running (1 failed)\n"
+    assert "has failed and will not be succeeded: bad failed 3" in symph("wait", "exp", "--for", "succeeded").stderr
+    late = symph("wait", "exp", "--for", "ended", "--timeout", "1s").stderr
+    assert '"exp" is not ended after 1 s, but running: bad failed 3' in late
+    assert '"good" is not succeeded after 1 s, but running\n' in (
+        symph("wait", "exp", "-p", "good", "--for", "succeeded", "--timeout", "1s").stderr
+    )
+
+
+def test_a_command_beside_a_process_has_its_path_and_the_status_of_a_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    symph("up", spec(tmp_path, FOREVER))
+    assert symph("exec", "a", "--", "sh", "-c", "kill -9 $$").returncode == 137
+    assert symph("ssh", "a", stdin='echo "$PATH"; kill -15 $$\n').stdout.startswith(f"{tmp_path / 'bin'}:")
+    assert symph("ssh", "a", stdin="kill -15 $$\n").returncode == 143
