@@ -41,6 +41,7 @@ _TOO_MANY = {
     "ssh": "symph exec PROCESS -- COMMAND runs a command",
     "run": "it starts one experiment; arguments of a program are in its spec",
     "up": "it starts one experiment; arguments of a program are in its spec",
+    "sweep": "values of --grid are separated by commas",
     "install": "--name NAME names the release",
     "upgrade": "--name NAME names the release",
 }
