@@ -87,6 +87,7 @@ def test_a_new_experiment_comes_with_pools_on_which_it_fits(template: str, tmp_p
 
 def test_init_leaves_nothing_in_the_home(tmp_path: Path, private_places: Path) -> None:
     symph("init", "exp", "--dest", str(tmp_path))
+    assert "/dist/" in (tmp_path / "exp" / ".gitignore").read_text()
     assert list((private_places / "home").iterdir()) == []
 
 
