@@ -7,9 +7,8 @@ import shlex
 
 from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output, rm
-from symphony_charts.cli.output import texts
 from symphony_charts.errors import NotFound, ToolFailed
-from symphony_charts.formats.data import sub
+from symphony_charts.formats import data
 from symphony_charts.local import run_files, up
 from symphony_charts.local import runs as local_runs
 
@@ -79,19 +78,20 @@ def run_restart(args: argparse.Namespace) -> int:
 def _peers(live_run: local_runs.Run, slots: list[int]) -> list[int]:
     """Return the other slots whose processes connect to those in `slots`, directly or through others."""
     try:
-        data = run_files.read_json(live_run.folder / "spec.json")
+        saved = run_files.read_json(live_run.folder / "spec.json")
     except (NotFound, ToolFailed):
         return []
-    spec = {("", name): process for name, process in sub(data, "processes").items()}
-    for group in sub(data, "groups"):
-        spec |= {(group, name): process for name, process in sub(data, "groups", group, "processes").items()}
+    spec = {("", name): process for name, process in data.sub(saved, "processes").items()}
+    for group in data.sub(saved, "groups"):
+        spec |= {(group, name): process for name, process in data.sub(saved, "groups", group, "processes").items()}
     planned = live_run.plan().processes
     named = found = {(planned[slot].group, planned[slot].process) for slot in slots}
     before: set[tuple[str, str]] = set()
     while before != found:
         before = set(found)
-        services = {name for key in found for field in ("binds", "exposes") for name in sub(spec.get(key), field)}
-        found = found | {key for key, process in spec.items() if services & {*texts(sub(process).get("connects"))}}
+        services = {name for key in found for field in ("binds", "exposes") for name in data.sub(spec.get(key), field)}
+        dialled = {key: output.texts(data.sub(process).get("connects")) for key, process in spec.items()}
+        found = found | {key for key, names in dialled.items() if not services.isdisjoint(names)}
     return [one.slot for one in planned if (one.group, one.process) in found - named]
 
 

@@ -180,7 +180,7 @@ _WORDS = (
          "symph package --help"),
     _row("a time in words", "logs rl --since yesterday", {}, 2, "--since", "'yesterday' is no time",
          "symph logs --help"),
-    _row("list", "list", {}, 2, 'no verb "list"', "did you mean `symph ls`", "symph --help", then=("ls",)),
+    _row("list", "list", {}, 2, 'no verb "list"', "did you mean `symph ls`", "symph help --all", then=("ls",)),
     _row("two specs of one name", "package e.yaml f.yaml", {"e.yaml": OK, "f.yaml": OK}, 3, "at:   name",
          "e.yaml and f.yaml both make", "rename one"),
     _row("a flag below a nested verb misspelled", "gitops init --repositry x", {}, 2, "--repositry",

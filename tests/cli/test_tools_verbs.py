@@ -19,7 +19,7 @@ from tests.symph import symph
 # Modules whose import costs more than a whole `symph --help` may take.
 HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "pyhelm3", "rich", "shtab", "yaml")
 # Modules of this package that every command line imports, apart from the module of its verb.
-LIGHT = {"errors", "formats.printable", "system.entry_points", "system.launching", "version"} | {
+LIGHT = {"errors", "formats.printable", "spec.variable_names", "system.entry_points", "system.launching", "version"} | {
     f"cli.{name}"
     for name in ("arguments", "defaults", "failures", "main", "options", "output", "parser", "plugins", "verbs")
 }
