@@ -213,7 +213,7 @@ def wait_until(
             reasons = _reasons(last, process) if last else ""
             how = f"{_state_of(last, process)[0]}{reasons and f': {reasons}'}" if last else "silent"
             what = f'"{process or name}" is not {condition} after {timeout_s or 0:g} s, but {how}'
-            raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph describe {name}")
+            raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph status {name}")
     except NotFound:
         if condition != "deleted":
             raise

@@ -143,8 +143,13 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     printer = LinePrinter(names, color=getattr(args, "color", None))
     follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
     follower.start()
-    status = up.wait(started)
-    follower.wait()
+    try:
+        status = up.wait(started)
+        follower.wait()
+    except KeyboardInterrupt:
+        args.backend = "tmux"
+        left_running(args, name)
+        return INTERRUPTED
     say_what_is_kept(started)
     fail_if_failed(spec, started, plan)
     return status

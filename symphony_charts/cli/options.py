@@ -284,7 +284,11 @@ def count(text: str) -> int:
 
 
 _FLAGS = (
-    ("--set", "KEY=VALUE", "change one value; may be repeated"),
+    (
+        "--set",
+        "KEY=VALUE",
+        "change one value; may be repeated; also --set-string, --set-json, --set-file and --set-literal",
+    ),
     ("--set-string", "KEY=TEXT", "the same, and the value stays a text"),
     ("--set-json", "KEY=JSON", "the same with a value in JSON, or a whole object"),
     ("--set-file", "KEY=FILE", "the same with the content of a file"),

@@ -14,7 +14,7 @@ from typing import Any
 from symphony_charts.backend import diagnosis
 from symphony_charts.backend import status as backend_status
 from symphony_charts.chart import helpers
-from symphony_charts.cli import experiments, git_repository, options, output, status_sources
+from symphony_charts.cli import describe, experiments, git_repository, options, output, status_sources
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
@@ -101,7 +101,7 @@ def _question(args: argparse.Namespace) -> _Question:
     named = typed(args, "env")
     if flags and named:
         raise UsageError("--env names an environment, and -n, --context and --kubeconfig a cluster", next="choose one")
-    team, _, name = (args.experiment_name or "").rpartition("/")
+    team, _, name = experiments.name_in_spec(args.experiment_name or "").rpartition("/")
     try:
         settings = git_repository.settings_of(args)
     except UsageError:
@@ -252,7 +252,11 @@ def _print(
 ) -> None:
     if args.output in ("json", "yaml"):
         missing = [{"name": name, "why": why} for name, why in silent.items()]
-        output.print_record(args, "StatusList", {"items": [row.item() for row in rows], "notAsked": missing})
+        items = [
+            row.item() | {"details": describe.record_of(row.live) if row.live and question.name else None}
+            for row in rows
+        ]
+        output.print_record(args, "StatusList", {"items": items, "notAsked": missing})
     elif args.output == "name":
         for name in dict.fromkeys(row.name for row in rows):
             output.line(name)
@@ -301,6 +305,8 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
         columns = [output.Column("NAME", "name"), *columns, *wide, output.Column("WHY", "sentence")]
     else:
         below = [line for row in rows for line in _below(row)]
+        lives = [row.live for row in rows if row.live is not None]
+        below += describe.detail_lines(args, lives[0]) if len(lives) == 1 else []
     table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
     return "\n".join([table, *below])
 

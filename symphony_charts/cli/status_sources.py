@@ -72,11 +72,11 @@ class Published:
 def ask_here(name: str) -> Live:
     """Return the running experiments of this machine, and the ended one that the name or the current folder means."""
     watcher = LocalWatcher()
-    statuses = [] if name else list(watcher.experiments())
+    asked, statuses = name, [] if name else list(watcher.experiments())
     with contextlib.suppress(NotFound):
-        name = name or meant_here()[0]
+        name = asked or meant_here()[0]
         if all(status.name != name for status in statuses):
-            statuses.append(watcher.describe(name, events=False))
+            statuses.append(watcher.describe(name, events=bool(asked)))
     return Live(found=[(status, diagnose_status(status)) for status in statuses])
 
 

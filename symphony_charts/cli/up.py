@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph up experiment.yaml --wait      # the exit status is that of the first process that failed",
         "symph up experiment.yaml             # again: starts again only what has changed",
         "symph up experiment.yaml --watch agent.py:agent --watch lib --ignore '*.ckpt'",
-        "symph up experiment.yaml --set groups.agent.replicas=8",
+        "symph up experiment.yaml -E LR=0.1 --set groups.agent.replicas=8",
         "symph up experiment.yaml --spec-set processes.agent.cwd=/data",
         "symph up experiment.yaml --dry-run",
     )

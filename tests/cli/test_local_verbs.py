@@ -339,3 +339,24 @@ def test_a_command_beside_a_process_has_its_path_and_the_status_of_a_signal(
     assert symph("exec", "a", "--", "sh", "-c", "kill -9 $$").returncode == 137
     assert symph("ssh", "a", stdin='echo "$PATH"; kill -15 $$\n').stdout.startswith(f"{tmp_path / 'bin'}:")
     assert symph("ssh", "a", stdin="kill -15 $$\n").returncode == 143
+
+
+PEERS = """\
+name: exp
+processes:
+  learner: {command: [sleep, "300"], binds: params}
+  agent: {command: [sleep, "300"], connects: params, binds: acts, replicas: 2}
+  viewer: {command: [sleep, "300"], connects: acts, restart: on-failure}
+  other: {command: [sleep, "300"]}
+"""
+
+
+def test_restart_warns_of_peers_that_would_fail_and_can_restart_them_together(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, PEERS))
+    alone = symph("restart", "learner", "--dry-run", "-o", "name")
+    assert alone.stdout.split() == ["learner"]
+    assert "agent-0, agent-1 connect to it; if one fails without its peer, the run ends" in alone.stderr
+    assert "next: symph restart learner -e exp --with-peers" in alone.stderr
+    together = symph("restart", "learner", "--with-peers", "--dry-run", "-o", "name")
+    assert together.stdout.split() == ["learner", "agent-0", "agent-1", "viewer"]
+    assert "warning" not in together.stderr + symph("restart", "agent-0", "--dry-run").stderr

@@ -197,3 +197,16 @@ def test_a_killed_tmux_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "error: the run failed: tmux was killed" in capsys.readouterr().err
     assert main(["describe", "e"]) == 0
     assert "failed: tmux was killed" in capsys.readouterr().out
+
+
+def test_an_interrupted_wait_tells_that_the_run_goes_on_and_how_to_end_it(folder: Path) -> None:
+    argv = [sys.executable, "-m", "symphony_charts", "up", "--wait"]
+    with subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        until(lambda: any(run.state().phase == "running" for run in live_runs()))
+        lines = [program.stderr.readline()]  # the follower watches
+        program.send_signal(signal.SIGINT)
+        said = "".join([*lines, program.stderr.read()])
+        assert program.wait(timeout=30) == 130
+    assert "exp runs on\nnext: symph logs -f exp | symph down exp" in said
+    assert live_runs()
