@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import posixpath
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 
 from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.names import join
+from symphony_charts.formats.yaml_read import Reset
 from symphony_charts.importers.report import Log
 from symphony_charts.integrations.common.fields import Fields, UniqueNames, Volumes, text_of
 from symphony_charts.spec.sources import CONFIG_DIR
@@ -42,10 +45,35 @@ def interpolate(value: object, variables: Mapping[str, str], log: Log, path: str
     """Return `value` with `$VAR`, `${VAR:-default}` and so on replaced, at any depth; keys stay unchanged."""
     if isinstance(value, str) and "$" in value:
         return _fill(value, variables, log, path)
+    is_long = isinstance(value, int) and not -(2**63) <= value < 2**64
+    if isinstance(value, float) or is_long:
+        return _float_text(float(value))  # type: ignore[arg-type] # a number
     if isinstance(value, dict):
-        return {key: interpolate(item, variables, log, join(path, str(key))) for key, item in value.items()}
+        # The same type: it may be a map that overrides.
+        return type(value)((key, interpolate(item, variables, log, join(path, key))) for key, item in value.items())
     if isinstance(value, list):
-        return [interpolate(item, variables, log, join(path, index)) for index, item in enumerate(value)]
+        return type(value)(interpolate(item, variables, log, join(path, index)) for index, item in enumerate(value))
+    return value
+
+
+def _float_text(number: float) -> str:
+    """Return a number as docker compose, a Go program, prints it: `1e3` is 1000, `3.0` is 3, `1e6` is 1e+06."""
+    if not math.isfinite(number):
+        return {math.inf: "+Inf", -math.inf: "-Inf"}.get(number, "NaN")
+    digits = Decimal(repr(float(number)))
+    if number == 0 or 1e-4 <= abs(number) < 1e6:
+        text = f"{digits:f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    mantissa, _, exponent = f"{digits.normalize():e}".partition("e")
+    return f"{mantissa}e{int(exponent):+03d}"
+
+
+def without_resets(value: object) -> object:
+    """Return `value` without the keys and items that compose's tag `!reset` removes."""
+    if isinstance(value, dict):
+        return {key: without_resets(item) for key, item in value.items() if not isinstance(item, Reset)}
+    if isinstance(value, list):
+        return [without_resets(item) for item in value if not isinstance(item, Reset)]
     return value
 
 
@@ -172,6 +200,10 @@ def _numbers(text: str) -> list[int]:
     return numbers if numbers and numbers[0] > 0 and int(last) < 65536 else []
 
 
+# Larger files are data.
+MOST_BYTES = 65_536
+_SECRET_NAME = re.compile(r"(?i)\.(?:key|pem|p12|pfx|env|htpasswd)$|id_(?:rsa|ed25519)|passw|secret|token|credential")
+_BIND_KEYS = {"type", "source", "target", "read_only"}
 _WINDOWS = re.compile(r"[A-Za-z]:(?:\\|/[^:]*:/)")
 
 
@@ -187,9 +219,12 @@ class ComposeFiles:
         home: str = "",
         texts_below: Callable[[str], Sequence[str]] = lambda _: (),
         is_there: Callable[[str], bool] = lambda _: True,
+        is_program: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        self._is_program = is_program
+        self._programs: set[str] = set()
         self.volumes = Volumes()
-        self.configs: dict[str, str] = {}
+        self.texts_of_configs: dict[str, str] = {}
         self.secrets: list[object] = []
         self.steps: dict[str, object] = {}
         self.read_text = read_text
@@ -199,7 +234,16 @@ class ComposeFiles:
         self._configs = root.map("configs")
         self._secrets = root.map("secrets")
 
-    def mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
+    @property
+    def configs(self) -> dict[str, dict[str, str]]:
+        """The configuration files of the experiment; programs keep that they may be executed."""
+        return {
+            name: {"text": text, **({"mode": "0755"} if name in self._programs else {})}
+            for name, text in self.texts_of_configs.items()
+        }
+
+    def mounts(self, service: Fields, process: str, image: str | None) -> list[dict[str, object]]:
+        """Return the mounts of a service; `image` is that of its process, in which files are copied."""
         mounts: list[dict[str, object]] = []
         value = service.get("volumes")
         items = value if isinstance(value, list) else []
@@ -207,10 +251,12 @@ class ComposeFiles:
             service.log.fault(service.at("volumes"), f"{show(value)} is not a list", "write `- a:/b`")
         for index, item in enumerate(items):
             path = join(service.at("volumes"), index)
-            mount = (
-                self._short(item, path, service.log) if isinstance(item, str) else self._long(item, path, service.log)
-            )
-            mounts += [mount] if mount is not None else []
+            read = self._short if isinstance(item, str) else self._long
+            found = self._file_mount(item, process, image, path, service.log)
+            if found is None:
+                mount = read(item, path, service.log)
+                found = [mount] if mount is not None else []
+            mounts += found
         for index, text in enumerate(service.texts("tmpfs")):
             target, _, options = text.partition(":")
             if options:
@@ -221,7 +267,7 @@ class ComposeFiles:
             mounts.append({"volume": self.volumes.declare("shm", volume), "at": "/dev/shm"})  # noqa: S108
         for index, text in enumerate(service.texts("devices")):
             mounts.append(self._device(text, join(service.at("devices"), index), service.log))
-        mounts += self._config_mounts(service, process)
+        mounts += self._config_mounts(service, process, image)
         mounts += self._secret_mounts(service, process)
         return [mount for mount in mounts if self._has_place(mount, service)]
 
@@ -233,7 +279,7 @@ class ComposeFiles:
     def texts(self) -> list[str]:
         """Return the texts of configs, and of small files beside the compose file that are mounted or built from."""
         below = [text for source in self._mounted for text in self._texts_below(source)]
-        return [*self.configs.values(), *below]
+        return [*self.texts_of_configs.values(), *below]
 
     def _has_place(self, mount: dict[str, object], service: Fields) -> bool:
         path = str(mount["at"])
@@ -241,6 +287,58 @@ class ComposeFiles:
             return True
         service.log.fault(service.path, f"{show(path)} is no absolute path in the container", "begin it with /")
         return False
+
+    def _file_mount(
+        self, item: object, process: str, image: str | None, path: str, log: Log
+    ) -> list[dict[str, object]] | None:
+        """Return the mount of a text file beside the compose file; None if `item` mounts anything else.
+
+        The file becomes a configuration file, or a secret, which needs no mount.
+        """
+        if isinstance(item, str):
+            source, _, rest = item.partition(":")
+            target, _, options = rest.partition(":")
+            is_read_only = "ro" in options.split(",")
+        elif isinstance(item, dict) and item.get("type") == "bind" and not set(item) - _BIND_KEYS:
+            source, target = str(item.get("source")), str(item.get("target"))
+            is_read_only = item.get("read_only") is True
+        else:
+            return None
+        if not source.startswith("./") or not target.startswith("/"):
+            return None
+        text = self.read_text(source)
+        if text is None or "\0" in text or len(text.encode()) > MOST_BYTES:
+            return None
+        if isinstance(item, dict):
+            Fields(item, path, log).skip(*item)
+        self.look_into(source)
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", posixpath.basename(source))[-60:]
+        if _SECRET_NAME.search(source) or "PRIVATE KEY-----" in text:
+            self._add_secret(name, source, process, target)
+            what = f"{source} is the secret {name}, since it looks like one; it is at {target}, too"
+            log.changed(path, what, "symph secrets puts it on a cluster")
+            return []
+        config = self._add_config(name, text)
+        self._programs |= {config} if self._is_program(source) else set()
+        what = (
+            f"{source} is the configuration file {config} of the chart, a copy; on this machine it is the file itself"
+        )
+        log.changed(path, what, "import it again after a change")
+        mount = self._copied(config, target, process, image, read_only=is_read_only)
+        return [{**mount, "local": self._here(source)}]
+
+    def _here(self, source: str) -> str:
+        """Return the path on this machine of a file that the compose file names."""
+        return posixpath.normpath(posixpath.join(self._folder, source))
+
+    def _copied(
+        self, config: str, target: str, process: str, image: str | None, *, read_only: bool
+    ) -> dict[str, object]:
+        """Return the mount of a configuration file at `target`, to which a step copies it."""
+        volume = self.volumes.declare(f"config-{config}", {"type": "empty_dir"})
+        self._add_copy(volume, config, process, image)
+        mount: dict[str, object] = {"volume": volume, "at": target, "sub_path": config}
+        return {**mount, "read_only": True} if read_only else mount
 
     def _short(self, text: str, path: str, log: Log) -> dict[str, object] | None:
         if _WINDOWS.match(text):
@@ -290,7 +388,7 @@ class ComposeFiles:
             is_beside = source.startswith(".")
             if source == "~" or source.startswith("~/"):
                 source = f"{self._home}{source[1:]}"
-            host = posixpath.normpath(posixpath.join(self._folder, source))
+            host = self._here(source)
             log.lost(
                 path, f"{source} is a path of this machine; in a cluster it is the node's", "use a claim or NFS there"
             )
@@ -329,7 +427,7 @@ class ComposeFiles:
         log.changed(path, f"device {source} makes the process privileged in a cluster")
         return {"volume": self.volumes.declare(f"device-{source}", volume), "at": target or source}
 
-    def _config_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
+    def _config_mounts(self, service: Fields, process: str, image: str | None) -> list[dict[str, object]]:
         """Return mounts of config files. Outside their common folder, a step first copies to an empty volume."""
         mounts: list[dict[str, object]] = []
         for name, target, path in _granted(service, "configs"):
@@ -340,14 +438,14 @@ class ComposeFiles:
             place = target or f"/{name}"
             if place == f"{CONFIG_DIR}/{config}":
                 continue
-            volume = self.volumes.declare(f"config-{config}", {"type": "empty_dir"})
-            self._add_copy(volume, config, process, service.text("image"))
-            mounts.append({"volume": volume, "at": place, "sub_path": config, "read_only": True})
+            file = self._configs.map(name).text("file")
+            here = {"local": self._here(file)} if file else {}
+            mounts.append({**self._copied(config, place, process, image, read_only=True), **here})
         return mounts
 
     def _add_config(self, name: str, text: str) -> str:
         free, count = name, 2
-        while self.configs.setdefault(free, text) != text:
+        while self.texts_of_configs.setdefault(free, text) != text:
             free, count = f"{name}-{count}", count + 1
         return free
 
