@@ -512,7 +512,13 @@ services:
     assert (process.env, process.exposes, process.binds, process.args) == ({"B": "2"}, {"a": 81}, {}, None)
 
 
-FILES = {"./nginx.conf": "listen 80;", "./run.sh": "#!/bin/sh", "./tls.key": "x", "./big": "x" * 70_000}
+FILES = {
+    "./tokenizer.json": "{}",
+    "./nginx.conf": "listen 80;",
+    "./run.sh": "#!/bin/sh",
+    "./tls.key": "x",
+    "./big": "x" * 70_000,
+}
 
 
 def test_a_mounted_file_beside_the_compose_file_is_a_configuration_file() -> None:
@@ -544,10 +550,10 @@ def test_on_one_machine_a_mounted_file_is_the_file_itself(tmp_path: Path) -> Non
 
 
 def test_a_mounted_file_that_looks_like_a_secret_is_one() -> None:
-    body = "volumes: ['./tls.key:/etc/tls.key']"
+    body = "volumes: ['./tls.key:/etc/tls.key', './tokenizer.json:/t.json']"
     imported = compose(f"services:\n  a:\n    image: i\n    {body}", read_text=FILES.get)
     secret = SecretFile(file="./tls.key", key="tls.key", only=["a"], also_at=["/etc/tls.key"])
-    assert (imported.experiment.secrets, imported.experiment.configs) == ([secret], {})
+    assert (imported.experiment.secrets, list(imported.experiment.configs)) == ([secret], ["tokenizer.json"])
 
 
 @pytest.mark.parametrize(

@@ -22,15 +22,10 @@ from symphony_charts.formats.yaml_read import OverridingList, OverridingMap
 from symphony_charts.importers.input_file import Source
 from symphony_charts.importers.report import Imported, Log, build
 from symphony_charts.integrations.common.fields import Fields, UniqueNames
-from symphony_charts.integrations.compose.files import (
-    MOST_BYTES,
-    ComposeFiles,
-    interpolate,
-    parse_env_file,
-    without_resets,
-)
+from symphony_charts.integrations.compose.files import MOST_BYTES, ComposeFiles
 from symphony_charts.integrations.compose.links import link
 from symphony_charts.integrations.compose.service import NETWORKS, Service, read_service
+from symphony_charts.integrations.compose.values import interpolate, parse_env_file, without_resets
 
 _MOST_EXTENDS = 20
 

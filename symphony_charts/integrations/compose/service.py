@@ -13,8 +13,8 @@ from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.names import join
 from symphony_charts.importers.report import Log
 from symphony_charts.integrations.common.fields import Fields, text_of
-from symphony_charts.integrations.compose.files import (
-    ComposeFiles,
+from symphony_charts.integrations.compose.files import ComposeFiles
+from symphony_charts.integrations.compose.values import (
     Port,
     literal,
     parse_env_file,
