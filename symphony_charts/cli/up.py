@@ -19,13 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
     parser.add_argument("-d", "--detach", action="store_true", help="return once it is up, as `up` always does")
     parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
-    options.add_list(
-        parser,
-        "--watch",
-        metavar="PATH[:PROCESS,...]",
-        help="stay, and restart processes (default: all) when a file at or below PATH changes; may be repeated",
-    )
-    options.add_list(parser, "--ignore", metavar="PATTERN", help="files and folders that --watch leaves out")
+    options.add_watch(parser)
     parser.add_argument(
         "--force", action="store_true", help="end it first if it runs already, instead of restarting what changed"
     )
@@ -55,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     for text in args.watch:
         # Refuse a path that cannot be watched before anything starts.
         reload.parse_watched(text)
+    args.process, args.timestamps = [], False
     if not args.dry_run:
         tmux_client.need_tmux()
     began = time.monotonic()

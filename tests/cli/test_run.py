@@ -190,3 +190,20 @@ def test_a_missing_file_of_pools_stops_no_run(tmp_path: Path, capsys: pytest.Cap
     spec = "name: e\nprocesses: {p: {cmds: [echo up]}}\n"
     assert main(["run", write(tmp_path, spec), "--pools", str(tmp_path / "none.yaml")]) == 0
     assert "note: the price of e is unknown: no cluster file" in capsys.readouterr().err
+
+
+def test_a_failure_names_variables_of_the_shell_that_were_not_passed_but_no_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MY_API_KEY", "http_proxy", "DATA_ROOT", "UNUSED_NAME", "GIVEN_TOKEN"):
+        monkeypatch.setenv(name, "never-shown")
+    process = "{cmds: ['echo no $DATA_ROOT in DATA_ROOT; sleep 0.2; exit 1']}"
+    path = write(tmp_path, f"name: e\nlocal: {{pass_env: ['GIVEN_*']}}\nprocesses: {{p: {process}}}\n")
+    assert main(["run", path]) == 1
+    (note,) = (line for line in capsys.readouterr().err.splitlines() if "not passed" in line)
+    assert {"MY_API_KEY", "http_proxy", "DATA_ROOT"} <= set(re.findall(r"\w+", note))
+    assert not {"UNUSED_NAME", "GIVEN_TOKEN"} & set(re.findall(r"\w+", note))
+    main(["events", "e"])
+    shown = capsys.readouterr().out
+    assert "MY_API_KEY" in shown
+    assert "never-shown" not in shown + note
