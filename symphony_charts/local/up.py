@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -101,6 +102,8 @@ def describe(plan: LocalPlan) -> str:
 _TAKEOVER_S = 120.0
 # Timeout, ten times the usual, for a run to end by itself while it is being changed.
 _ENDING_S = 10.0
+# Source: unix(7), the size of sun_path.
+_LONGEST_SOCKET = 107
 # Give up stopping after this many supervisors have died or failed to write.
 _ATTEMPTS = 3
 
@@ -208,6 +211,9 @@ def _begin(
     spare: SupervisorProcess | None,
 ) -> None:
     quote_path(str(run.folder))
+    if len(os.fsencode(run.socket)) > _LONGEST_SOCKET:
+        what = f"the path of the socket of tmux is longer than {_LONGEST_SOCKET} bytes"
+        raise ToolFailed(what, str(run.socket), "set SYMPH_RUNTIME_DIR to a folder with a shorter path")
     refuse_full_disk(run.home)
     remover.make(run.home, run.experiment, run.run_id)
     # Also removes mount points of runs that were killed together with all their supervisors.

@@ -34,7 +34,14 @@ from symphony_charts.local.plan.records import (
     Restart,
     Wait,
 )
-from symphony_charts.local.plan.replicas import Replica, local_process, overlay_notes, replicas_of, steps_of
+from symphony_charts.local.plan.replicas import (
+    Replica,
+    local_process,
+    overlay_notes,
+    replica_name,
+    replicas_of,
+    steps_of,
+)
 from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words
 from symphony_charts.spec.checks.pods import UNLIMITED
 from symphony_charts.spec.environment import entry_point, expand
@@ -110,6 +117,7 @@ class _Context:
     ) -> None:
         self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
         self.binds = binds
+        self.names = {ref.process for ref, _ in processes_of(experiment)}
         self.environments = Environments(experiment, services, machine, replicas)
         self.order = Order(experiment, services, replicas)
 
@@ -186,7 +194,7 @@ class _Context:
         content = [argv, self._without_patterns(env), cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
         return PlannedProcess(
             slot=slot,
-            name=f"{name}-{replica.index}" if replica.count > 1 else name,
+            name=replica_name(name, replica.index, replica.count, self.names, separator="/"),
             group=replica.pod.name if replica.pod.is_group else "",
             pod=replica.name,
             process=name,
