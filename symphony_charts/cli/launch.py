@@ -11,20 +11,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
-from symphony_charts.cli import experiments, output
+from symphony_charts.cli import experiments, output, specs
 from symphony_charts.cli.error_report import tell
 from symphony_charts.cli.failures import INTERRUPTED
 from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
-from symphony_charts.cli.specs import prepared_of, spec_here
 from symphony_charts.errors import CheckFailed, NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
 from symphony_charts.kinds.registry import failure_difference
-from symphony_charts.local import up
+from symphony_charts.local import up, values
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.logs import tail_of
 from symphony_charts.local.plan.records import LocalPlan
@@ -33,11 +32,16 @@ from symphony_charts.local.runs import Run, find_slots, runs_of
 from symphony_charts.local.status import missed_variables
 from symphony_charts.local.supervisor.decisions import describe_status
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.placement.plan import Plan
-from symphony_charts.placement.report import price_per_hour
+from symphony_charts.placement import report
 from symphony_charts.settings.project import settings_of_spec
+from symphony_charts.spec import files as spec_files
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.pods import allocate
+
+if TYPE_CHECKING:
+    from symphony_charts.placement.plan import Plan
+
+VALUE_OPTIONS = ("set", "set_json", "set_string", "set_file", "set_literal")
 
 
 class FileLoop:
@@ -105,7 +109,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
     """Restart what `changed` affects, print it, and return the run; an invalid spec changes nothing."""
     began = time.monotonic()
     try:
-        spec = spec_here(args)
+        spec = _spec_here(args)
         for is_last in (False, True):
             touched = slots_using(run, changed, files.watched) if run.is_live else {}
             try:
@@ -121,6 +125,14 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
     assert started is not None  # noqa: S101 - only a dry run returns None
     output.note(f"{'again' if started == run else 'started'} in {time.monotonic() - began:.2f} s")
     return started
+
+
+def _spec_here(args: argparse.Namespace) -> SpecFile:
+    """Read the spec for this machine, with the command line's values. Raises SpecError."""
+    spec = spec_files.read(args.spec, args.spec_set)
+    # Without values the chart is not needed: its modules take 110 ms.
+    has_values = any(getattr(args, key) for key in ("values", *VALUE_OPTIONS))
+    return values.under_values(spec, specs.user_values_of(args)) if has_values else spec
 
 
 def _up(args: argparse.Namespace, spec: SpecFile, **options: Any) -> Run | None:
@@ -140,7 +152,7 @@ def start(
 
     Raises Conflict if `is_new` and the experiment is already running.
     """
-    spec = spec_here(args)
+    spec = _spec_here(args)
     # Read before the start: a run that is live now has earlier lines.
     args.is_known = any(run.is_live for run in runs_of(spec.experiment.name))
     started = _up(
@@ -346,7 +358,7 @@ def say_end(
     """
     took = (status.ended if status and status.ended else time.time()) - (status.started if status else began)
     phase = status.phase if status else "deleted"
-    price = price_per_hour(plan) if plan else None
+    price = report.price_per_hour(plan) if plan else None
     if args.output == "json":
         record: dict[str, object] = {"time": time.time(), "name": name, "phase": phase, "status": code}
         record |= {"seconds": round(took, 3), "pricePerHour": price}
@@ -437,7 +449,7 @@ def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
     """
     try:
         if args.pools or spec.experiment.placement.pools or settings_of_spec(spec.path).pools:
-            return prepared_of(args, spec, force=True).plan
+            return specs.prepared_of(args, spec, force=True).plan
     except SymphError as error:
         output.note(f"note: the price of {spec.experiment.name} is unknown: {error.what}")
     return None
@@ -445,7 +457,7 @@ def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
 
 def run_there(args: argparse.Namespace) -> int:
     """Start the experiment on a plugin's backend, which reports its state itself."""
-    spec = spec_here(args)
+    spec = _spec_here(args)
     cluster = args.symphony.cluster_for(args)
     cluster.start(spec.experiment, folder=spec.path.parent, pins=spec.pins, force=args.force, dry_run=args.dry_run)
     return 0
