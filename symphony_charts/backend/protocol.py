@@ -59,6 +59,9 @@ class Watcher(Protocol):
     def last_lines(self, name: str) -> Mapping[str, str]:
         """Return the last line of each instance by path, without instances that wrote nothing."""
 
+    def unfinished_lines(self, name: str) -> Mapping[str, str]:
+        """Return the last line of each instance that has not ended it, as for a prompt; none if they are unknown."""
+
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:

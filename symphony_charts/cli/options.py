@@ -62,6 +62,12 @@ def add_list(parser: argparse._ActionsContainer, *flags: str, metavar: str, help
     parser.add_argument(*flags, metavar=metavar, action="append", default=[], help=help)
 
 
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    text = "stay, print lines, and restart processes (default: all) when a file at or below PATH changes; repeatable"
+    add_list(parser, "--watch", metavar="PATH[:PROCESS,...]", help=text)
+    add_list(parser, "--ignore", metavar="PATTERN", help="files and folders that --watch leaves out")
+
+
 def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
     parser.add_argument("--dry-run", action="store_true", help=help)
 
