@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     allow = actions.add_parser("allow", help="write into .symph.yaml that a find of the leak guard is no secret")
     allow.add_argument("fingerprints", metavar="FINGERPRINT", nargs="*", help="as the refusal names it")
     allow.add_argument("--rule", metavar="NAME", default="", help="all finds of this rule, with --path or --pattern")
-    allow.add_argument("--path", metavar="GLOB", default="", help="only in files of the repository like this")
+    allow.add_argument("--path", metavar="GLOB", default="", help="only in files whose path is or ends like this")
     allow.add_argument("--pattern", metavar="REGEX", default="", help="only texts that are wholly like this")
     allow.add_argument("--reason", metavar="WHY", required=True, help="why it is no secret")
     options.add_dry_run(allow, "print the entry and write nothing")
@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph gitops render --env prod",
         "symph gitops gc --keep 5 --dry-run",
         "symph gitops allow generic-api-key:5f0d1c9a7be24c31 --reason 'the key of the demo server'",
-        "symph gitops allow --rule generic-api-key --path '*/values.yaml' --reason 'names of runs'",
+        "symph gitops allow --rule generic-api-key --path values.yaml --reason 'names of runs'",
     )
 
 

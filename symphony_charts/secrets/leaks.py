@@ -191,6 +191,13 @@ class Allowance(Protocol):
     def pattern(self) -> str: ...
 
 
+def _is_at(path: str, glob: str) -> bool:
+    """Return True if a path or its end is like `glob`: a chart is searched before it has a place in a repository."""
+    parts = path.split("/")
+    ends = ("/".join(parts[number:]) for number in range(len(parts)))
+    return any(fnmatchcase(end, glob.removeprefix("*/")) for end in ends)
+
+
 def _covers(allowance: Allowance, found: Found, path: str) -> bool:
     if allowance.fingerprint:
         # Computing a fingerprint is slow, so look at the rule first.
@@ -198,7 +205,7 @@ def _covers(allowance: Allowance, found: Found, path: str) -> bool:
         return is_rule and fingerprint_of(found) == allowance.fingerprint
     return (
         allowance.rule in ("", found.rule)
-        and (not allowance.path or fnmatchcase(path, allowance.path))
+        and (not allowance.path or _is_at(path, allowance.path))
         and (not allowance.pattern or re.fullmatch(allowance.pattern.encode(), found.secret) is not None)
     )
 

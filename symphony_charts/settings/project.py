@@ -115,7 +115,7 @@ class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         fingerprint: The fingerprint that the refusal named.
         rule: A rule of the guard, instead of a fingerprint.
         pattern: A regular expression for the whole text that was found, instead of a fingerprint.
-        path: The files in which rule or pattern count, with `*` for any text; empty: all.
+        path: The files in which rule or pattern count: their path or its end, with `*` for any text; empty: all.
         reason: Why it may go out.
     """
 

@@ -37,9 +37,9 @@ _FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
 # Failures of a connection or a server, which pass; a damaged cache has other words. Sources: git's remote-curl.c,
 # fetch-pack.c, pkt-line.c, connect.c; libcurl's strerror.c; OpenSSH's packet.c.
 _PASSING = re.compile(
-    r"returned error: (?:408|429|5\d\d)|RPC failed|early EOF|unexpected disconnect|hung up|expected (?:'|flush)|bad line length"
-    r"|(?:Connection|Operation) (?:reset|timed out|closed|aborted)|Broken pipe|kex_exchange|Temporary failure"
-    r"|Empty reply|Recv failure|Send failure|transfer closed|curl \d+|GnuTLS recv|SSL_ERROR_SYSCALL|unexpected eof"
+    r"returned error: (?:408|429|5\d\d)|RPC failed|early EOF|unexpected disconnect|hung up|expected (?:'|flush)"
+    r"|bad line length|(?:Connection|Operation) (?:reset|timed out|closed|aborted)|Broken pipe|kex_exchange"
+    r"|Temporary failure|Empty reply|Recv failure|Send failure|transfer closed|curl \d+|GnuTLS recv|unexpected eof"
 )
 
 
