@@ -53,6 +53,12 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
         elif path.startswith("bootstrap/") and path.endswith((".yaml", ".yml")):
             findings += _manifests(path, content)
     findings += _pointers(pointers, tree)
+    for path in tree.files:
+        pointer_file = path.removesuffix(snapshot.ENCRYPTED_SUFFIX) + snapshot.POINTER_SUFFIX
+        if path.startswith("envs/") and path.endswith(snapshot.ENCRYPTED_SUFFIX) and pointer_file not in tree.files:
+            findings.append(
+                _error(path, "orphan-secret", "", f"there is no {pointer_file}, and Flux applies it", "delete it")
+            )
     return sorted(findings, key=lambda item: (item[0], item[1].rule, item[1].path))
 
 

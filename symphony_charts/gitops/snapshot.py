@@ -239,6 +239,7 @@ def check_edits(tip: Snapshot, edits: Edits) -> None:
 _FOLDER = re.compile(r"[\w.@+-]+", re.ASCII)
 
 POINTER_SUFFIX = ".symph-app.yaml"
+ENCRYPTED_SUFFIX = ".secret.yaml"
 
 
 def versions_path(team: str, name: str) -> str:
@@ -282,7 +283,7 @@ def flux_keeper_path(env: str) -> str:
 
 def flux_secret_path(env: str, team: str, name: str) -> str:
     """Return the path of an experiment's encrypted Secret, which Flux decrypts."""
-    return f"envs/{env}/{team}/{name}.secret.yaml"
+    return f"envs/{env}/{team}/{name}{ENCRYPTED_SUFFIX}"
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:

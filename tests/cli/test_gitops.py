@@ -236,6 +236,8 @@ def test_an_encrypted_secret_for_flux_has_no_finding(project: Project) -> None:
     secret = {"kind": "Secret", "metadata": {"name": "rl"}, "data": {"token": "ENC[AES256_GCM,data:x]"}, "sops": {}}
     (project.clone() / "envs/dev/ml/rl.secret.yaml").write_text(yaml.safe_dump(secret))
     assert lint(project, project.folder / "checkout") == (0, [])
+    (project.folder / "checkout" / POINTER).unlink()
+    assert lint(project, project.folder / "checkout") == (1, ["orphan-secret"])
 
 
 def test_printed_manifests_follow_the_pointers(project: Project) -> None:

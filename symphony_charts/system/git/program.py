@@ -364,20 +364,3 @@ def source_commit(folder: Path) -> str:
 
 
 UNSIGNED = "to leave it unsigned: git config commit.gpgsign false"
-
-
-def clear_sign(text: str, key: str) -> bytes:
-    """Return `text` with an OpenPGP signature by `key` (an id, fingerprint or mail address).
-
-    Raises SpecError for a key that looks like an option, ToolMissing without gpg, ToolFailed if signing fails.
-    """
-    if not key or key.startswith("-"):
-        raise SpecError.one(f'"{key}" names no key', "sign", "gpg --list-secret-keys shows yours")
-    argv = ["gpg", "--batch", "--yes", "--local-user", key, "--digest-algo", "SHA512", "--armor", "--clearsign"]
-    try:
-        return run(argv, input=text.encode(), timeout_s=120).stdout
-    except ToolFailed as error:
-        reasons = error.stderr.strip().splitlines()
-        error.what = f"gpg did not sign: {reasons[-1] if reasons else 'no reason given'}"
-        error.next = "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
-        raise
