@@ -6,6 +6,8 @@ if the folder of an environment is gone.
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from symphony_charts.gitops.bootstrap import FluxSetup, Setup, setup_files
 from symphony_charts.gitops.flux import FluxSource, flux_url, needs_secret
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer, render_pointer
 from symphony_charts.settings.project import Destination
+from tests.tools import kubectl
 
 SOURCE = FluxSource("ml-x", "flux-system")
 POINTER = Pointer(
@@ -146,10 +149,16 @@ def test_a_release_is_read_as_the_pointer_that_it_is(place: dict[str, str], root
     assert parse_pointer(render_pointer(pointer), "x") == plain
 
 
-def test_kustomize_leaves_out_what_symph_alone_reads() -> None:
-    _, rest = documents()
-    assert rest["metadata"]["annotations"] == {"config.kubernetes.io/local-config": "true"}
+def test_kustomize_leaves_out_what_symph_alone_reads(tmp_path: Path) -> None:
+    release, rest = documents()
     assert not {"values", "version", "chart", "digest"} & rest.keys()
+    program = kubectl()
+    if program is None:
+        pytest.skip("kubectl is not unpacked: python -m tests.tools")
+    (tmp_path / "rl.symph-app.yaml").write_bytes(render_pointer(POINTER, SOURCE))
+    (tmp_path / "kustomization.yaml").write_text("resources: [rl.symph-app.yaml]\n")
+    done = subprocess.run([str(program), "kustomize", str(tmp_path)], capture_output=True, check=True, timeout=60)
+    assert list(yaml.safe_load_all(done.stdout)) == [release]
 
 
 def test_an_edit_of_the_release_by_hand_is_an_edit_of_the_pointer() -> None:
