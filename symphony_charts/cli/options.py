@@ -368,10 +368,6 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
     parser.add_argument("--branch", metavar="NAME", help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", help="write into this work tree; do not push")
     parser.add_argument("-m", "--message", metavar="WHY", help="why, for `symph history`: it is in the commit")
-    parser.add_argument("--sign", metavar="KEY", help="sign the commit: an SSH key, or gpg:KEYID")
-    parser.add_argument(
-        "--no-sign", dest="sign", action="store_const", const="", help="sign nothing, whatever git or .symph.yaml say"
-    )
     if not is_alone:
         return
     add_output(parser, CHANGE_FORMATS, headers=False)

@@ -20,7 +20,7 @@ from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops import argocd
-from symphony_charts.gitops.store import environments, review
+from symphony_charts.gitops.store import environments
 from symphony_charts.settings import project
 
 
@@ -169,12 +169,12 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sou
 def _rows_there(
     question: _Question,
     lives: Mapping[status_sources.Place, status_sources.Live],
-    published: status_sources.Published | None,
+    published: Sequence[environments.Placed] | None,
 ) -> Iterator[status_sources.Row]:
-    """Yield environments from Git and clusters, then other running experiments, then changes that await review."""
+    """Yield environments from Git and clusters, then other running experiments."""
     taken: set[tuple[str, str, str]] = set()
     repository = question.settings.repository
-    for placed in published.pointers if published else ():
+    for placed in published or ():
         if _is_meant(question, placed.team, placed.name):
             answer = next((live for place, live in lives.items() if place.env == placed.env), None)
             row = _row_of(placed, answer, repository)
@@ -186,12 +186,6 @@ def _rows_there(
             if (place.env, status.namespace, status.name) not in taken:
                 where = place.env or answer.context or place.name
                 yield status_sources.Row(where=where, name=status.name, context=answer.context, live=status, why=why)
-    for waiting, runs in published.waiting if published else ():
-        if repository and _is_meant(question, waiting.team, waiting.name):
-            link = review.review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
-            yield status_sources.Row(
-                where=waiting.env, name=waiting.name, team=waiting.team, waiting=waiting, runs=runs, review=link
-            )
 
 
 def _is_meant(question: _Question, team: str, name: str) -> bool:
@@ -206,8 +200,7 @@ def _row_of(
     if answer is not None and pointer is not None:
         place = placed.name, pointer.destination.namespace
         live, why = next((pair for pair in answer.found if (pair[0].name, pair[0].namespace) == place), (None, None))
-        name = argocd.app_name(placed.env, placed.team, placed.name)
-        application = answer.application(name, repository.url if repository else "")
+        application = answer.application(placed, repository.url if repository else "")
         why = (argocd.why_unsynced(application) if application else None) or _drift(placed, live) or why
         if live is None and why is None:
             why = diagnosis.Diagnosis(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
@@ -289,7 +282,7 @@ _WIDE = (
     output.Column("RUNS", "running"),
     *output.columns("was", "op", "at", "by", "team", "context", "namespace"),
     output.Column("HELD BY", lambda item: ", ".join(output.texts(item["heldBy"]))),
-    *output.columns("digest", "review"),
+    output.Column("DIGEST", "digest"),
 )
 
 
@@ -315,5 +308,3 @@ def _below(row: status_sources.Row) -> Iterator[str]:
     if row.why:
         yield printable_line(f"{row.where}: {row.why.sentence}")
         yield from [f"  next: {row.why.next}"] if row.why.next else []
-    if row.review:
-        yield f"{row.where}: {row.review}"

@@ -19,6 +19,7 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import pointer, prepare, publish
+from symphony_charts.gitops.store import store as git_store
 from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.spec import data as spec_data
@@ -265,7 +266,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
     output.print_items(
         args, "Trial", items, [*sweep_trials.columns_of(runs[0].trial), output.Column("VERSION", "version")]
     )
-    if receipt is not None and args.output in ("table", "wide"):
+    if isinstance(receipt, git_store.PushResult) and args.output in ("table", "wide"):
         commit = f"commit {receipt.commit[:7]}" if receipt.commit else "nothing to change"
         branch = git_repository.branch_of(args, settings)
         output.note(f"{len(runs)} trials -> {env}   {commit} on {branch}, {receipt.seconds:.2f} s")

@@ -24,8 +24,8 @@ from symphony_charts.spec.data import Lock, at_changes, changed, from_data, pars
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.python_files import refuse_words, run_file
-from symphony_charts.spec.variable_names import parse_env_file
 from symphony_charts.spec.sources import ConfigFile, SecretFile
+from symphony_charts.spec.variable_names import parse_env_file
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _BEGIN = "symph init NAME makes a spec to begin with"

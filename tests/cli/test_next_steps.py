@@ -49,7 +49,7 @@ class Failing(Symph):
         raise NotFound("there is none", next="symph ls shows all")
 
 
-def test_what_is_printed_goes_on_where_the_verb_looked() -> None:
+def test_what_is_printed_goes_on_where_the_verb_looked(capsys: pytest.CaptureFixture[str]) -> None:
     assert Failing().main(["fail", "-n", "w"]) == 8
     assert "next: symph ls -n w shows all" in capsys.readouterr().err
 
