@@ -25,7 +25,7 @@ _CHECKOV = "checkov==3.3.30"
 
 def _section() -> str:
     text = (CHECKOUT / "docs" / "chart.md").read_text(encoding="utf-8")
-    return text.partition("## What other judges say")[2].partition("\n## ")[0]
+    return text.partition("## Other linters")[2].partition("\n## ")[0]
 
 
 def _listed(judge: str, *answers: str) -> set[str]:
