@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup lock check fmt lint type imports test test-newest golden demo e2e-tools e2e matrix oracle soak bench docs build release-check clean
+.PHONY: help setup lock check fmt lint type imports test test-newest golden demo e2e-tools e2e matrix oracle soak bench docs build sbom release-check clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-13s %s\n", $$1, $$2}'
@@ -98,8 +98,19 @@ man: setup ## the manual pages, in docs/man
 build: setup ## wheel and sdist, in dist
 	@rm -rf dist && python -m build --outdir dist . && twine check --strict dist/*
 
+sbom: build .cache/sbom/.installed ## the wheel and all that it installs, as CycloneDX, in sbom.cdx.json
+	@uv venv --quiet --clear .cache/sbom/released
+	@uv pip install --quiet --python .cache/sbom/released/bin/python dist/*.whl
+	@.cache/sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --mc-type library \
+		--output-file sbom.cdx.json .cache/sbom/released/bin/python
+
+.cache/sbom/.installed: requirements/sbom.txt | setup
+	@uv venv --quiet --clear .cache/sbom
+	@uv pip install --quiet --python .cache/sbom/bin/python --no-deps --require-hashes --requirement $<
+	@cp $< $@
+
 release-check: setup ## whether this can be released: facts of the project, changelog, description; TAG=v0.1.0
 	@python scripts/check_release.py $(if $(TAG),--tag $(TAG))
 
 clean: ## remove what the targets made
-	@rm -rf $(VENV) .cache dist build docs/site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .cache dist build sbom.cdx.json docs/site .pytest_cache .mypy_cache .ruff_cache .hypothesis

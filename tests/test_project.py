@@ -6,10 +6,12 @@ Nothing of it runs here; programs that know each format check it.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +208,9 @@ def checkout(tmp_path: Path) -> Path:
         "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n\n### Added\n- One.\n\n## [0.0.1] - 2026-11-01\n"
     )
     (tmp_path / "CHANGELOG.md").write_text(changelog)
+    citation = (ROOT / "CITATION.cff").read_text()
+    citation = re.sub(r"- name: .*", "- name: The lab", citation).replace("0.1.0", "0.1.0\nrepository-code: FACT")
+    (tmp_path / "CITATION.cff").write_text(citation.replace("FACT", FACTS["repository"]))
     return tmp_path
 
 
@@ -252,6 +257,9 @@ def test_every_fact_that_nobody_has_said_is_asked_for_at_once(tmp_path: Path, ch
         ),
         ("pyproject.toml", "owner.github.io", "docs.example.org", (), "the project's documentation cannot be"),
         ("pyproject.toml", "security@owner.dev", "security", (), "the project's contact cannot be"),
+        ("CITATION.cff", "The lab", "The authors # to be named", (), "nobody has named the authors"),
+        ("CITATION.cff", "version: 0.1.0", "version: 0.0.1", (), "the citation has another version than 0.1.0"),
+        ("CITATION.cff", "owner/name", "owner/other", (), "the citation has another repository-code"),
         ("CHANGELOG.md", "2026-12-01", "unreleased", (), "the section of 0.1.0 has no date"),
         ("CHANGELOG.md", "[0.1.0]", "[0.2.0]", (), "the changelog has no section of 0.1.0"),
         ("CHANGELOG.md", "### Added\n- One.\n", "", (), "the section of 0.1.0 says nothing"),
@@ -274,6 +282,25 @@ def test_what_is_wrong_is_refused(
     assert ended.returncode == 1
     assert f"error: {what}" in ended.stderr
     assert ended.stderr.count("error: ") == 1
+
+
+# The licences
+
+
+def test_the_notice_names_every_file_of_data_that_was_made_from_the_work_of_others() -> None:
+    notice = (ROOT / "NOTICE").read_text()
+    patterns = re.findall(r"[\w.-]+[*][\w.*]*", notice)
+    schemas = [path.name for path in (ROOT / "symphony_charts/chart/lint/schemas").iterdir()]
+    assert [name for name in schemas if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    data = [*ROOT.glob("symphony_charts/placement/data/*"), ROOT / "symphony_charts/secrets/rules.json"]
+    assert [path.name for path in data if str(path.relative_to(ROOT)) not in notice] == []
+    licence = json.loads((ROOT / "symphony_charts/secrets/rules.json").read_text())["licence"]
+    assert [line for line in licence if line not in notice] == []
+
+
+def test_the_citation_is_one() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
 
 
 # The description

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -247,3 +248,21 @@ def test_a_failure_names_variables_of_the_shell_that_were_not_passed_but_no_valu
     shown = capsys.readouterr().out
     assert "MY_API_KEY" in shown
     assert "never-shown" not in shown + note
+
+
+@pytest.mark.parametrize(
+    ("example", "lines"),
+    [
+        ("ppo", ["learner | the greedy policy reaches the goal in 6 steps"]),
+        ("parameter-server", ["server   | y = 2.00 x -1.00 after 300 gradients"]),
+        ("prime-rl", ["orchestrator | step 8: reward 1.00, ynohpmys", "trainer      | trainer done"]),
+        ("grpo", ["trainer  | trainer done"]),
+    ],
+)
+def test_an_example_talks_through_its_services_and_ends(
+    example: str, lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "examples", tmp_path / "examples")
+    assert main(["run", str(tmp_path / "examples" / example / "experiment.yaml")]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line not in shown] == []

@@ -122,7 +122,7 @@ def test_processes_here_see_the_same_as_in_their_pods(what: str, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("tmux")
-@pytest.mark.parametrize("name", ["rl", "surreal", "ring", "ring-group", "integrate"])
+@pytest.mark.parametrize("name", ["rl", "surreal", "ring", "ring-group", "integrate", "ppo"])
 def test_processes_of_an_example_see_what_their_containers_see(name: str) -> None:
     folder = Path(__file__).resolve().parents[2] / "examples" / name
     [path] = [
