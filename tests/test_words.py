@@ -37,10 +37,10 @@ PLAIN = {
     r"an own": "its own",
     r"others'": "of other users",
     r"la(id|y|ys) down": "write",
-    r"whatever": "any, every",
+    r"whatever (ends|is|was|two|the)": "any, every",
     r"taken off": "subtracted",
     r"what it is": "meaning",
-    r"(certainly )?finds? (no )?room": "fits",
+    r"certainly finds?|find no room": "fits",
     r"here and there": "in both places",
     r"says? (who|whether|so)": "shows, sets",
     r"for who": "for users who",
@@ -73,9 +73,13 @@ def messages(tree: ast.Module) -> Iterator[ast.Constant]:
     """Yield the strings of a module that have a space, without its docstrings."""
     documents = set(docstrings(tree))
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            if node not in documents:
-                yield node
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and " " in node.value
+            and node not in documents
+        ):
+            yield node
 
 
 def helps() -> Iterator[tuple[str, str]]:

@@ -45,7 +45,7 @@ def comment(text: str, *, is_dry: bool, env: Mapping[str, str] | None = None) ->
     """Post `text` or replace our earlier comment; return a line that reports it. Raises UsageError, ToolFailed."""
     forge = forge_of(os.environ if env is None else env)
     if len(text) > _LONGEST:
-        text = f"{text[:_LONGEST]}\n\n(It goes on; `symph gitops review` prints all of it.)"
+        text = f"{text[:_LONGEST]}\n\n(Cut; `symph gitops review` prints all of it.)"
     earlier = next((str(item["id"]) for item in _all(forge) if str(item.get("body", "")).startswith(MARK)), None)
     if is_dry:
         return "the earlier comment would be replaced" if earlier else "a comment would be added"

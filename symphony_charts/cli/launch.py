@@ -46,7 +46,7 @@ def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
         find_slots(run.plan(), name)
     try:
         with FileWatch(watched, spec, args.ignore) as files:
-            output.note(f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on")
+            output.note(f"watching {', '.join(args.watch)}; Ctrl-C stops watching, {run.experiment} keeps running")
             told = None
             while True:
                 if not run.is_live and told != run:
@@ -59,7 +59,7 @@ def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
                 else:
                     up.ensure_supervised(run)
     except KeyboardInterrupt:
-        left = f"{run.experiment} goes on: symph attach {run.experiment} | symph down {run.experiment}"
+        left = f"{run.experiment} keeps running: symph attach {run.experiment} | symph down {run.experiment}"
         output.note(f"\nno longer watching; {left if run.is_live else f'{run.experiment} has ended'}")
         return INTERRUPTED
 
@@ -181,7 +181,7 @@ if sys.platform != "win32":
     import termios
     import tty
 
-_KEYS = "d: leave it running   ctrl-c: end it   any other key: go on looking"
+_KEYS = "d: leave it running   ctrl-c: end it   any other key: keep watching"
 
 
 class _Terminated(KeyboardInterrupt):
