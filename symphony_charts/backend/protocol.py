@@ -154,9 +154,10 @@ def current_of(watcher: Watcher) -> str:
         return names[0]
     if names:
         raise NotFound(f"several experiments run here: {', '.join(names)}", next="name one, or symph use")
-    if ended := [status.name for status in watcher.experiments(ended=True)]:
-        what = f"no experiment runs here; ended: {', '.join(ended)}"
-        raise NotFound(what, next=f"symph ps {ended[0]}, or start one: symph up SPEC")
+    if ended := watcher.experiments(ended=True):
+        last = max(ended, key=lambda status: status.ended or 0.0).name
+        what = f"no experiment runs here; {last} was the last one to end"
+        raise NotFound(what, next=f"symph ps {last}, or start one: symph up SPEC")
     raise NotFound("no experiment runs here", next="start one: symph up SPEC")
 
 
@@ -200,7 +201,7 @@ def wait_until(
             if status is None:
                 break
             last = status
-            phase, ready = _state_of(status, process)
+            phase, ready = _state_of(status, process, condition)
             if _holds(phase, ready, condition):
                 return status
             if phase in FINAL and condition != "deleted":
@@ -209,7 +210,8 @@ def wait_until(
                 what = f'"{process or name}" {verb} {phase} and will not be {condition}: {reasons}'
                 raise CheckFailed(what, next=f"symph logs {name}")
         else:
-            how = f"{_state_of(last, process)[0]}: {_reasons(last, process)}" if last else "silent"
+            reasons = _reasons(last, process) if last else ""
+            how = f"{_state_of(last, process)[0]}{reasons and f': {reasons}'}" if last else "silent"
             what = f'"{process or name}" is not {condition} after {timeout_s or 0:g} s, but {how}'
             raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph describe {name}")
     except NotFound:
@@ -220,13 +222,15 @@ def wait_until(
     return None
 
 
-def _state_of(status: ExperimentStatus, process: str) -> tuple[Phase, bool]:
+def _state_of(status: ExperimentStatus, process: str, condition: str = "ended") -> tuple[Phase, bool]:
     every = [instance for instance in status.instances if not instance.is_step]
     chosen = find_instances(status.instances, process) if process else every
     if process and not chosen:
         raise NotFound(f'experiment "{status.name}" has no process "{process}"')
     ready = bool(chosen) and all(instance.ready or instance.phase == "succeeded" for instance in chosen)
-    return overall(chosen) if process else status.phase, ready
+    # While some processes run on after others failed, the experiment cannot succeed any more.
+    is_partial = status.phase == "running" and condition not in ("running", "ended")
+    return overall(chosen) if process or is_partial else status.phase, ready
 
 
 def _holds(phase: Phase, ready: bool, condition: str) -> bool:

@@ -21,13 +21,30 @@ FINAL: tuple[Phase, ...] = ("succeeded", "failed", "stopped", "lost", "damaged")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """One try of a process that has ended; `cause` is known for an end by a limit or probe, or on request."""
+
+    started: float | None
+    ended: float
+    status: int | None
+    cause: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for other types."""
+        types = type(self.ended), type(self.cause), type(self.started or 0.0), type(self.status or 0)
+        if types != (float, str, float, int):
+            raise ValueError("it is no try")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceStatus:
     """One running copy of a process: a pane here, a container on a cluster.
 
     `name` is the user's name for it (``agent-1``), `group` its group (empty: none), `index` its replica. `state` is the
     full state as text; `reason` is why it waits or failed, or empty; `status` is the exit status. `place` is the node,
     or the loopback address here; `pod` the pod or window; `is_step` a step before the process; `gpus` the ids of its
-    GPUs on this machine. `container` is the name of its container if that differs from the process.
+    GPUs on this machine. `container` is the name of its container if that differs from the process. `tries` are those
+    that have ended on this machine, oldest first.
     """
 
     name: str
@@ -48,6 +65,7 @@ class InstanceStatus:
     is_step: bool = False
     is_service: bool = False
     gpus: tuple[str, ...] = ()
+    tries: tuple[Try, ...] = ()
 
     @property
     def path(self) -> str:
@@ -122,6 +140,12 @@ class ExperimentStatus:
     note: str = ""
 
     @property
+    def phase_text(self) -> str:
+        """The phase for people: ``running (1 failed)`` while other processes keep running."""
+        failed = sum(instance.phase == "failed" for instance in self.instances)
+        return f"{self.phase} ({failed} failed)" if failed and self.phase == "running" else self.phase
+
+    @property
     def seconds(self) -> float | None:
         """The duration so far; None if it ended at an unknown time."""
         return seconds_of(self.phase, self.started, self.ended)
@@ -146,13 +170,18 @@ class LogLine:
     text: str
 
 
+# Groups with a question mark, such as a lookahead, ends of a text, and possessive repeats: they see the next lines.
+_LOOKS_AROUND = re.compile(r"\(\?|\\[AZz]|[*+?}]\+")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogQuery:
     """A query for log lines: instances (paths; empty: all), time span, and number from the end (-1: all).
 
     `follow` continues, over restarts and new runs, until the experiment has reached a final state; with `is_one_run` it
     does not wait for a new run on this machine. `previous` reads the lines of the previous run (container); `regex`
-    keeps only matching lines.
+    keeps only matching lines. With `in_blocks` lines of a process may come together, with the time of the first:
+    that is faster.
     """
 
     instances: tuple[str, ...] = ()
@@ -163,6 +192,7 @@ class LogQuery:
     follow: bool = False
     is_one_run: bool = False
     previous: bool = False
+    in_blocks: bool = False
 
     def __post_init__(self) -> None:
         """Raise re.error for an invalid regular expression, before anything is read."""
@@ -170,11 +200,27 @@ class LogQuery:
 
     def wants(self, line: LogLine) -> bool:
         """Return True if a line is in the time span and matches the regular expression."""
-        if self.since is not None and line.time < self.since:
-            return False
-        if self.until is not None and line.time > self.until:
-            return False
-        return not self.regex or re.search(self.regex, line.text) is not None
+        return self.is_in_time(line.time) and (not self.regex or re.search(self.regex, line.text) is not None)
+
+    def is_in_time(self, moment: float) -> bool:
+        return (self.since is None or moment >= self.since) and (self.until is None or moment <= self.until)
+
+    def matching(self, text: str) -> str:
+        """Return the lines of `text` in which the regular expression is found, each of them searched by itself.
+
+        A line with a match has one for the whole text as well, unless the expression looks beyond it.
+        """
+        if not self.regex:
+            return text
+        found, place, line = [], 0, re.compile(self.regex)
+        whole = re.compile(self.regex, re.MULTILINE) if not _LOOKS_AROUND.search(self.regex) else None
+        while place < len(text) and (match := whole.search(text, place) if whole else True):
+            at = place if match is True else match.start()
+            begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
+            if line.search(text[begin:end]):
+                found.append(text[begin:end])
+            place = end
+        return "".join(found)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

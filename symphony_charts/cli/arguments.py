@@ -15,6 +15,35 @@ from symphony_charts.errors import UsageError
 _WITH_VALUE = ("--color",)
 # Other names of option values.
 _CALLED = {"local": "tmux", "k8s": "kube"}
+# Options of other tools, and those that do the same here; the empty ones have no counterpart.
+_FOREIGN = {
+    **dict.fromkeys(("--json", "--yaml", "--format"), "-o json|yaml|table"),
+    **dict.fromkeys(("-e", "--env", "--environment"), "-E KEY=VALUE sets a variable"),
+    **dict.fromkeys(("--scale", "--replicas"), "--set groups.NAME.replicas=3"),
+    **dict.fromkeys(("-it", "-i", "-t", "--tty", "--interactive"), ""),
+    **dict.fromkeys(("--build", "--no-cache", "--pull", "--remove-orphans", "--force"), ""),
+    **dict.fromkeys(("--kube-context", "--cluster"), "--context"),
+    "--file": "the spec needs no flag; -f takes values of its chart",
+    "--name": "the name is in the spec: --spec-set name=NAME",
+    "--cpus": "--spec-set processes.NAME.requests.cpu=2",
+    "--gpus": "--spec-set processes.NAME.gpus=1",
+    "--lines": "--tail LINES",
+    "-D": "-d",
+    "--local": "--on tmux",
+    "--remote": "--on kube",
+    "--set-env": "-E KEY=VALUE",
+    "--var": "-E KEY=VALUE",
+    "--workers": "--set groups.NAME.replicas=3",
+}
+# What a word too many probably means, by verb.
+_TOO_MANY = {
+    "exec": "the command comes after --, as in: symph exec PROCESS -- COMMAND",
+    "ssh": "symph exec PROCESS -- COMMAND runs a command",
+    "run": "it starts one experiment; arguments of a program are in its spec",
+    "up": "it starts one experiment; arguments of a program are in its spec",
+    "install": "--name NAME names the release",
+    "upgrade": "--name NAME names the release",
+}
 
 
 class Parser(argparse.ArgumentParser):
@@ -34,12 +63,23 @@ class Parser(argparse.ArgumentParser):
         """Parse the arguments and refuse unknown ones here, where this parser's flags can be suggested."""
         namespace, extra = super().parse_known_args(args, namespace)
         if extra:
-            flags = [flag for action in self._actions for flag in action.option_strings]
-            hint = _nearest(extra[0].partition("=")[0], flags)
+            hint = self._hint_for(extra[0])
             if isinstance(self, MasterParser) and extra[0].startswith("-") and not hint:
                 hint = f" (options come after the verb: {self.prog} VERB {extra[0]})"
             self.error(f"unrecognized arguments: {' '.join(extra)}{hint}")
         return namespace, extra
+
+    def _hint_for(self, word: str) -> str:
+        """Return what an unknown flag, or a word too many, probably means, in parentheses."""
+        if not word.startswith("-"):
+            text = _TOO_MANY.get(self.prog.rpartition(" ")[2], "")
+            return f" ({text})" if text else ""
+        flag = word.partition("=")[0]
+        text = _FOREIGN.get(flag)
+        if text is None:
+            shown = (action for action in self._actions if action.help is not argparse.SUPPRESS)
+            return _nearest(flag, [flag for action in shown for flag in action.option_strings])
+        return f" ({text})" if " " in text else f" (did you mean {text}?)" if text else ""
 
     def _get_option_tuples(self, option_string: str) -> Any:
         """Return the matches of a word with one dash, without longer options that begin like it.
@@ -122,7 +162,8 @@ def _nearest(word: str, names: Sequence[str]) -> str:
     """Return the probable name as a hint; compare flags without their dashes, which all share."""
     bare = {name.lstrip("-"): name for name in names if name.startswith("--") or not word.startswith("--")}
     typed = _CALLED.get(word, word.lstrip("-"))
-    near = [name for name in bare if typed and name.startswith(typed)] or get_close_matches(typed, bare, n=1)
+    near = [name for name in bare if typed and name.startswith(typed)]
+    near = near or get_close_matches(typed, bare, n=1, cutoff=0.7)
     # A long form of a short name: kubernetes for kube.
     near = near or [name for name in bare if len(name) > 3 and typed.startswith(name)]
     return f" (did you mean {bare[near[0]]}?)" if near else ""

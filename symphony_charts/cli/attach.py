@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 
-from symphony_charts.cli import options, output, tiles
+from symphony_charts.cli import experiments, options, output, tiles
 from symphony_charts.errors import UsageError
 from symphony_charts.local import runs, tmux_client
 from symphony_charts.local.supervisor import shutdown
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     if options.cluster_flags(args) or options.backend_of(args) == "kube":
         step = "--tile shows lines; or symph ssh PROCESS"
         raise UsageError("only processes of this machine have a terminal to attach to", next=step)
-    live_run = runs.find_run(args.experiment_name, live=True)
+    live_run = experiments.run_to_use(args.experiment_name)
     shutdown.require_here(live_run)
     slots = runs.find_slots(live_run.plan(), args.process) if args.process else []
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
 from rich.style import Style
 from textual.app import App, ComposeResult
@@ -21,7 +22,17 @@ from textual.strip import Strip
 from textual.widgets import Input, OptionList, Static
 
 from symphony_charts.backend.protocol import Watcher
-from symphony_charts.cli.cockpit_rows import Looker, Picture, Wish, columns_of, head_of, items_of, why_text
+from symphony_charts.cli.cockpit_rows import (
+    SORTS,
+    Looker,
+    Picture,
+    Wish,
+    arranged,
+    columns_of,
+    head_of,
+    items_of,
+    why_text,
+)
 from symphony_charts.cli.experiments import phase_color
 from symphony_charts.cli.output import format_table
 from symphony_charts.formats.printable import printable_line
@@ -49,27 +60,38 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
 
     def show(self, items: Sequence[Mapping[str, Any]]) -> None:
         """Show these items; keep the selection if its instance is among them."""
+        before = self._place()
         self._items = items
         self._lines = format_table(items, columns_of(items), room=self.size.width - 1).split("\n")
         self.virtual_size = Size(self.size.width, len(self._lines))
-        if items and self.chosen not in [item["name"] for item in items]:
+        place = self._place()
+        if items and place is None:
             self._choose(0)
+        elif place != before:
+            self._reveal()
         self.refresh()
 
     def on_resize(self) -> None:
+        # The reason of a failed row takes lines from the table, maybe that of the row itself.
         self.show(self._items)
+        self._reveal()
+
+    def _place(self) -> int | None:
+        return next((place for place, item in enumerate(self._items) if item["name"] == self.chosen), None)
+
+    def _reveal(self) -> None:
+        """Scroll as far as needed to show the selected row."""
+        place, top, height = self._place(), int(self.scroll_offset.y), max(self.size.height - 1, 1)
+        if place is not None and not top <= place < top + height:
+            self.scroll_to(y=place if place < top else place - height + 1, animate=False, force=True)
 
     def move(self, by: int) -> None:
-        paths = [item["name"] for item in self._items]
-        if paths:
-            place = paths.index(self.chosen) if self.chosen in paths else 0
-            self._choose(min(max(place + by, 0), len(paths) - 1))
+        if self._items:
+            self._choose(min(max((self._place() or 0) + by, 0), len(self._items) - 1))
 
     def _choose(self, place: int) -> None:
         self.chosen = self._items[place]["name"]
-        top, height = int(self.scroll_offset.y), max(self.size.height - 1, 1)
-        if not top <= place < top + height:
-            self.scroll_to(y=place if place < top else place - height + 1, animate=False, force=True)
+        self._reveal()
         self.refresh()
         self.post_message(self.Chosen(self.chosen))
 
@@ -92,17 +114,28 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
 
 
 class Lines(ScrollView, can_focus=False):
-    """Lines of a log, with matches highlighted; scrolled to the end while `follows` is true."""
+    """Lines of a log, with matches highlighted; scrolled to the end while `follows` is true.
+
+    While `wraps` is true, a line that is longer than the screen takes several rows.
+    """
 
     def __init__(self) -> None:
         super().__init__(id="lines")
         self._lines: Sequence[str] = ()
+        # The texts of the rows, and the first row of each line.
+        self._rows: list[str] = []
+        self._starts: list[int] = []
         self.searched: re.Pattern[str] | None = None
-        self.follows = True
+        self.follows = self.wraps = True
 
     def show(self, lines: Sequence[str]) -> None:
-        self._lines = lines
-        self.virtual_size = Size(self.size.width, len(lines))
+        self._lines, self._rows, self._starts = lines, [], []
+        width = max(self.size.width, 1)
+        for line in lines:
+            text = printable_line(line)
+            self._starts.append(len(self._rows))
+            self._rows += chop_cells(text, width) if self.wraps and cell_len(text) > width else [text]
+        self.virtual_size = Size(width, len(self._rows))
         if self.follows:
             # Without `force`, Textual does not scroll until it has drawn the longer content.
             self.scroll_end(animate=False, immediate=True, force=True)
@@ -120,8 +153,12 @@ class Lines(ScrollView, can_focus=False):
         """Go to the previous matching line; wrap around from the first to the last."""
         if self.searched is None:
             return False
-        found = [place for place, line in enumerate(self._lines) if self.searched.search(printable_line(line))]
-        here = len(self._lines) if from_end else int(self.scroll_offset.y)
+        found = [
+            start
+            for start, line in zip(self._starts, self._lines, strict=True)
+            if self.searched.search(printable_line(line))
+        ]
+        here = len(self._rows) if from_end else int(self.scroll_offset.y)
         if found:
             self.follows = False
             self.scroll_to(y=max([place for place in found if place < here] or found), animate=False, force=True)
@@ -130,10 +167,9 @@ class Lines(ScrollView, can_focus=False):
 
     def render_line(self, y: int) -> Strip:
         place, width = y + int(self.scroll_offset.y), self.size.width
-        if place >= len(self._lines):
+        if place >= len(self._rows):
             return Strip.blank(width)
-        text = printable_line(self._lines[place])
-        return Strip(self._marked(text)).adjust_cell_length(width)
+        return Strip(self._marked(self._rows[place])).adjust_cell_length(width)
 
     def _marked(self, text: str) -> list[Segment]:
         if self.searched is None:
@@ -145,15 +181,26 @@ class Lines(ScrollView, can_focus=False):
         return [*segments, Segment(text[end:])]
 
 
-_KEYS = " r restart  s stop  a attach  x exec  o open  c copy  / search  ? keys  q leave"
+_LAST_KEYS = "? keys  q leave"
+_KEYS = ("r restart", "s stop", "a attach", "x exec", "/ filter", "S sort", "l find", "o open", "c copy")
 _ALL_KEYS = """\
 up, down, j, k  another process         r  restart it (on this machine)
 home, end       the first, the last     s  end the experiment (it asks)
-pgup, pgdn      scroll its lines        a  attach to it (on this machine)
-/  n            search them, again      x  a shell where it runs
-f               only with a pattern     o  open a service in the browser
-F               follow the end or stay  c  copy the address of a service
-tab             the next experiment     q  leave; everything runs on"""
+/               only rows with a text   a  attach to it (on this machine)
+S               rows by another column  x  a shell where it runs
+pgup, pgdn      scroll its lines        o  open a service in the browser
+l  n            search them, again      c  copy the address of a service
+f               only with a pattern     w  wrap long lines or cut them
+F               follow the end or stay  q  leave; everything runs on
+tab             the next experiment"""
+
+
+def key_line(width: int) -> str:
+    """Return the keys that fit into `width` cells, in any case those for help and to leave."""
+    shown = list(_KEYS)
+    while shown and len("  ".join(["", *shown, _LAST_KEYS])) > width:
+        shown.pop()
+    return " " + "  ".join([*shown, _LAST_KEYS])
 
 
 _ACTIONS = {
@@ -164,7 +211,10 @@ _ACTIONS = {
     "end": "move(1_000_000)",
     "pageup": "scroll(-1)",
     "pagedown": "scroll(1)",
-    "slash": "ask('search')",
+    "slash": "ask('rows')",
+    "S": "sort",
+    "l": "ask('search')",
+    "w": "wrap",
     "n": "again",
     "f": "ask('filter')",
     "F": "follow",
@@ -178,6 +228,9 @@ _ACTIONS = {
     "question_mark": "help",
 }
 _STEERING = frozenset(action.partition("(")[0] for action in _ACTIONS.values()) - {"next_experiment"}
+
+
+_QUESTIONS = {"rows": "rows with", "search": "search", "filter": "only lines with"}
 
 
 class _Choice(ModalScreen[int | None]):
@@ -224,6 +277,8 @@ class Cockpit(App[None]):
         self._picture: Picture | None = None
         self._asked = ""
         self._said = ""
+        self._sort = ""
+        self._rows: re.Pattern[str] | None = None
         self._looker = Looker(watcher, self._wish, self._shown, interval_s)
 
     def compose(self) -> ComposeResult:
@@ -234,7 +289,7 @@ class Cockpit(App[None]):
         yield Static(id="why", markup=False)
         yield Lines()
         yield Input(id="ask")
-        yield Static(_KEYS, id="keys", markup=False)
+        yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
         self.query_one(Table).focus()
@@ -242,6 +297,7 @@ class Cockpit(App[None]):
 
     def on_resize(self) -> None:
         """Redraw the title; the panes resize themselves."""
+        self.query_one("#keys", Static).update(key_line(self.size.width))
         self.call_after_refresh(self._title)
 
     def on_unmount(self) -> None:
@@ -261,7 +317,8 @@ class Cockpit(App[None]):
             return
         self.query_one("#head", Static).update(f" {head_of(picture.status, picture.usage, picture.now)}")
         table = self.query_one(Table)
-        table.show(items_of(picture.status, picture.usage, picture.last, picture.now))
+        items = items_of(picture.status, picture.usage, picture.last, picture.now)
+        table.show(arranged(items, self._sort, self._rows))
         why = self.query_one("#why", Static)
         why.update(text := why_text(picture.status, table.chosen))
         why.display = bool(text)
@@ -270,12 +327,14 @@ class Cockpit(App[None]):
 
     def _title(self) -> None:
         lines = self.query_one(Lines)
+        rows = f"  rows /{self._rows.pattern}/" if self._rows else ""
+        rows += f"  by {'age' if self._sort == 'seconds' else self._sort}" if self._sort else ""
         only = f"  only /{self._wish.regex}/" if self._wish.regex else ""
         searched = f"  /{lines.searched.pattern}/" if lines.searched else ""
         mode = "follows" if lines.follows else "stays"
         said = f"  {self._said}" if self._said else ""
         chosen = self.query_one(Table).chosen or "no process"
-        text = f" {chosen}{only}{searched}  {mode}{said} "
+        text = f" {chosen}{rows}{only}{searched}  {mode}{said} "
         self.query_one("#title", Static).update(f"──{text}".ljust(self.size.width, "─"))
 
     def _say(self, text: str) -> None:
@@ -305,6 +364,20 @@ class Cockpit(App[None]):
         self._looker.wish(self._wish)
         self._title()
 
+    def action_wrap(self) -> None:
+        lines = self.query_one(Lines)
+        lines.wraps = not lines.wraps
+        lines.on_resize()
+
+    def action_sort(self) -> None:
+        self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._said = ""
+        if self._picture is not None:
+            self._show(self._picture)
+
     def action_again(self) -> None:
         self._say("" if self.query_one(Lines).next_match() else "not found")
 
@@ -323,9 +396,7 @@ class Cockpit(App[None]):
         self._asked = what
         ask = self.query_one("#ask", Input)
         ask.value = ""
-        ask.placeholder = (
-            "search: a regular expression" if what == "search" else "only lines with: a regular expression"
-        )
+        ask.placeholder = f"{_QUESTIONS[what]}: a regular expression"
         ask.display = True
         self.query_one("#keys").display = False
         self.screen.set_focus(ask)
@@ -335,11 +406,14 @@ class Cockpit(App[None]):
         self.query_one("#keys").display = True
         self.query_one(Table).focus()
         try:
-            re.compile(event.value)
+            pattern = re.compile(event.value, re.IGNORECASE)
         except re.error as error:
             self._say(f"no regular expression: {error}")
             return
-        if self._asked == "search":
+        if self._asked == "rows":
+            self._rows = pattern if event.value else None
+            self._redraw()
+        elif self._asked == "search":
             self._say("" if self.query_one(Lines).search(event.value) else "not found")
         else:
             self._want(replace(self._wish, regex=event.value))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Any
 from symphony_charts.backend.diagnosis import diagnose_instance
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery, Usage
-from symphony_charts.cli.experiments import phase_color
+from symphony_charts.cli.experiments import gpu_ids, phase_color
 from symphony_charts.cli.output import Column
 from symphony_charts.errors import SymphError
 from symphony_charts.formats.printable import age, printable_line, size
@@ -88,8 +89,8 @@ class Looker:
             return Picture(wish=wish, usage={}, last={}, now=now, fault=str(error.what))
 
 
-# Maximum number of processes in the head.
-_COUNTED = 6
+# Maximum numbers of processes and of failed ones in the head.
+_COUNTED, _NAMED = 6, 3
 
 
 def items_of(
@@ -107,6 +108,7 @@ def items_of(
                 "seconds": None if one.started is None else until - one.started,
                 "cpu": used.cpu,
                 "memory": used.memory,
+                "gpus": list(one.gpus),
                 "gpu": used.gpu,
                 "gpuMemory": used.gpu_memory,
                 "lastLine": last.get(one.path, ""),
@@ -116,7 +118,7 @@ def items_of(
 
 
 def columns_of(items: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """Return the columns of the items, with GPUs if any are measured."""
+    """Return the columns of the items, with GPUs if a process has any."""
     return [
         Column("PROCESS", "name"),
         Column("STATE", lambda item: item["phase" if item["phase"] == "running" else "state"], state=phase_color),
@@ -131,8 +133,21 @@ def columns_of(items: Sequence[Mapping[str, Any]]) -> list[Column]:
 
 
 def _gpu(item: Mapping[str, Any]) -> str:
-    """Return ``74% 12.0 GiB``, or the part that is known."""
-    return f"{_text('{:.0%}'.format, item['gpu'])} {_text(size, item['gpuMemory'])}".strip()
+    """Return ``0,1  74% 12.0 GiB``, or the part that is known."""
+    used = f"{_text('{:.0%}'.format, item['gpu'])} {_text(size, item['gpuMemory'])}".strip()
+    return "  ".join(part for part in (gpu_ids(item), used) if part)
+
+
+# Orders of rows, in turn: failed processes first, then each of these columns, the largest value first.
+SORTS = ("", "cpu", "memory", "gpu", "restarts", "seconds")
+
+
+def arranged(items: Sequence[dict[str, Any]], sort: str, pattern: re.Pattern[str] | None) -> list[dict[str, Any]]:
+    """Return the items whose name or state matches `pattern`, in the order `sort`; equal ones keep their order."""
+    wanted = [item for item in items if not pattern or pattern.search(item["name"]) or pattern.search(item["state"])]
+    if sort:
+        return sorted(wanted, key=lambda item: -(item[sort] or 0))
+    return sorted(wanted, key=lambda item: phase_color(item) != "bad")
 
 
 def _text(form: Callable[[Any], str], value: object) -> str:
@@ -145,8 +160,12 @@ def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) ->
     counted = [
         f"{process.name} {process.ready + process.succeeded}/{len(process.instances)}" for process in status.processes
     ]
-    more = f"  +{len(counted) - _COUNTED}" if len(counted) > _COUNTED else ""
-    parts = [f"{status.name}  {status.phase} {age(until - status.started)}", "  ".join(counted[:_COUNTED]) + more]
+    failed = [one.path for one in status.instances if one.phase == "failed"]
+    parts = [
+        f"{status.name}  {status.phase_text} {age(until - status.started)}",
+        f"failed: {_first(failed, _NAMED, ', ')}" if failed else "",
+        _first(counted, _COUNTED, "  "),
+    ]
     cpus = [used.cpu for used in usage.values() if used.cpu is not None]
     memories = [used.memory for used in usage.values() if used.memory is not None]
     if cpus or memories:
@@ -155,6 +174,10 @@ def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) ->
     if gpus:
         parts[-1] += f"  gpu {sum(gpus) / len(gpus):.0%}"
     return "   ".join(part for part in parts if part)
+
+
+def _first(texts: Sequence[str], most: int, between: str) -> str:
+    return between.join(texts[:most]) + (f"  +{len(texts) - most}" if len(texts) > most else "")
 
 
 def why_text(status: ExperimentStatus, path: str) -> str:

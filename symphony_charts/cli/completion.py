@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from symphony_charts.cli import options
 from symphony_charts.cli.verbs import VERBS
+from symphony_charts.errors import SymphError
 from symphony_charts.local import runs
+from symphony_charts.settings import project
+from symphony_charts.sweep import record
 
+LATE = (project, record)  # most completions need neither
 _SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 
@@ -25,7 +31,14 @@ def configure_completion(parser: argparse.ArgumentParser) -> None:
 
 
 # Arguments with dynamic completion, and the word that `symph __complete` takes for each.
-_NAMES = {"experiment_name": "experiments", "component_name": "processes"}
+_NAMES = {
+    "experiment_name": "experiments",
+    "component_name": "processes",
+    "sweep_name": "sweeps",
+    "env": "environments",
+}
+# Verbs that need an experiment that runs.
+_LIVE = ("down", "restart", "attach", "top", "exec", "ssh", "cp", "open")
 
 
 _FUNCTIONS = {
@@ -56,29 +69,30 @@ def run_completion(args: argparse.Namespace) -> int:
         for alias in verb.aliases:
             if choices.get(alias) is choices[verb.name]:
                 del choices[alias]
-    for action in _actions(parser):
+    for verb, action in _actions(parser):
         if what := _NAMES.get(action.dest):
+            what = "running" if what == "experiments" and verb in _LIVE else what
             # fish runs the command itself.
             asked = {"fish": f"({prog} __complete {what} 2>/dev/null)"}
             action.complete = dict.fromkeys(_FUNCTIONS, f"_symph_{what}") | asked  # type: ignore[attr-defined]  # an attribute that shtab reads
         elif action.dest in ("spec", "specs"):
             action.complete = shtab.FILE  # type: ignore[attr-defined]  # likewise
     function = _FUNCTIONS.get(args.shell, "")
-    preamble = "".join(function.format(what=what, prog=prog) for what in _NAMES.values())
+    preamble = "".join(function.format(what=what, prog=prog) for what in (*_NAMES.values(), "running"))
     sys.stdout.write(shtab.complete(parser, shell=args.shell, preamble=preamble))
     return 0
 
 
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+def _actions(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
     for action in parser._actions:
-        yield action
+        yield parser.prog.rpartition(" ")[2], action
         if isinstance(action, argparse._SubParsersAction):
             for inner in {id(choice): choice for choice in action.choices.values()}.values():
                 yield from _actions(inner)
 
 
 def configure_complete(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("experiments", "processes"))
+    parser.add_argument("what", choices=(*_NAMES.values(), "running"))
     parser.add_argument("prefix", nargs="?", default="", help="only names that begin so")
 
 
@@ -88,8 +102,24 @@ _PLAIN = "[A-Za-z0-9][A-Za-z0-9._/-]*"
 
 def run_complete(args: argparse.Namespace) -> int:
     """Print the names. Skip broken runs silently, because nobody reads errors while completing."""
-    names = runs.experiment_names() if args.what == "experiments" else runs.process_names()
+    names: set[str] = set()
+    with contextlib.suppress(SymphError, OSError, ValueError):
+        names = _names_of(args.what)
     sys.stdout.writelines(
         f"{name}\n" for name in sorted(names) if name.startswith(args.prefix) and re.fullmatch(_PLAIN, name)
     )
     return 0
+
+
+def _names_of(what: str) -> set[str]:
+    match what:
+        case "processes":
+            return runs.process_names()
+        case "running":
+            return {run.experiment for run in runs.live_runs()}
+        case "sweeps":
+            return {sweep.name for backend in ("tmux", "kube") for sweep in record.sweeps_of(backend)}
+        case "environments":
+            return set(project.find_settings(Path.cwd()).environments)
+        case _:
+            return runs.experiment_names()

@@ -51,7 +51,7 @@ def _process_record(one: backend_status.ProcessStatus) -> dict[str, object]:
 
 
 def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why: diagnosis.Diagnosis | None) -> str:
-    phase = status.phase if status.seconds is None else f"{status.phase} {printable.age(status.seconds)}"
+    phase = status.phase_text if status.seconds is None else f"{status.phase_text} {printable.age(status.seconds)}"
     where = f"{status.backend}, namespace {status.namespace}" if status.namespace else status.backend
     called = f" (experiment {status.experiment})" if status.experiment != status.name else ""
     lines = [f"{status.name}{called}   {phase}   on {where}   run {status.run or '-'}"]
@@ -149,6 +149,6 @@ def run_wait(args: argparse.Namespace) -> int:
         output.line(name)
         return 0
     record = record_of(status) if status else {"name": name, "phase": "deleted"}
-    reached = args.condition if args.process or not status else status.phase
+    reached = args.condition if args.process or not status else status.phase_text
     output.print_record(args, "Experiment", record, f"{args.process or name} {reached}")
     return 0

@@ -103,7 +103,7 @@ def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) 
 
 def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tuple[diff.Side, diff.Side]:
     if args.spec_set:
-        raise UsageError("--spec-set changes a spec, and what is compared is published", next="give a spec file")
+        raise UsageError("--spec-set and -E change a spec, and what is compared is published", next="give a spec file")
     if "/" not in args.what and args.what.endswith((".yaml", ".yml", ".json", ".py")):
         next_step = "give an experiment file, or the name of a published one"
         raise SpecError.one(f"no such file: {args.what}", next=next_step)

@@ -26,7 +26,7 @@ from symphony_charts.cli.output import choose
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.formats.printable import age, printable_line
 from symphony_charts.local.backend import LocalWatcher
-from symphony_charts.local.runs import Run, current_folder, find_run, live_runs, runs_of
+from symphony_charts.local.runs import Run, current_folder, find_run, live_runs, newest_runs, runs_of
 from symphony_charts.system.files import full_disk
 from symphony_charts.system.user_folders import refuse_elsewhere, state_dir
 
@@ -131,8 +131,8 @@ def meant_here(*, live: bool = False) -> tuple[str, str]:
     """Return the experiment that a verb without a name means, and its folder if that is another one.
 
     The first of these: the only one that runs and came from this folder; the one of this folder's spec, if it runs or,
-    unless `live`, has run; the one that `symph use` chose; the only one that runs. Raises NotFound, and ToolMissing if
-    this machine cannot run experiments.
+    unless `live`, has run; unless `live`, the last one that ran from this folder; the one that `symph use` chose; the
+    only one that runs. Raises NotFound, and ToolMissing if this machine cannot run experiments.
     """
     refuse_elsewhere()
     running = {run.experiment: run for run in live_runs()}
@@ -146,7 +146,16 @@ def meant_here(*, live: bool = False) -> tuple[str, str]:
         if name not in ours:
             raise NotFound(f"several experiments run here: {', '.join(ours)}", next="name one, or symph use")
     elif name not in running and (live or not runs_of(name)):
-        name = current_of(LocalWatcher())
+        past = [run for run in newest_runs() if folder and run.is_from(folder)]
+        if past and not live:
+            return max(past, key=lambda run: run.run_id).experiment, ""
+        try:
+            name = current_of(LocalWatcher())
+        except NotFound as error:
+            if not past or running:
+                raise
+            last = max(past, key=lambda run: run.run_id).experiment
+            raise NotFound(f"{last} has ended, and no experiment runs here", next="start one: symph up SPEC") from error
     is_elsewhere = name in running and name not in ours
     return name, (running[name].places[0] or "another folder") if is_elsewhere else ""
 
@@ -165,6 +174,16 @@ def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> R
         if not (args.yes or output.can_ask()):
             raise UsageError(what, next=f"symph {command} {found}, or add --yes")
         output.confirm(args, f"{what}. Continue with {found}?")
+    return find_run(found, live=True)
+
+
+def run_to_use(name: str | None) -> Run:
+    """Return the live run that `name`, or without a name the current folder, means. Raises NotFound."""
+    if name is not None:
+        return find_run(name_in_spec(name), live=True)
+    found, folder = meant_here(live=True)
+    if folder:
+        output.note(f"no experiment of this folder runs; {found} came from {printable_line(folder)}")
     return find_run(found, live=True)
 
 
@@ -225,9 +244,10 @@ def _loosely(args: argparse.Namespace, watcher: Watcher, name: str) -> str:
     """Return the experiment that is typed before the process, with both arguments swapped, else a loose match."""
     names, prefix = watcher.names(), _prefix(args)
     process = getattr(args, "component_name", None)
-    if process and prefix(process) in names:
-        args.component_name, args.experiment_name = args.experiment_name, process
-        return prefix(process)
+    with contextlib.suppress(NotFound):
+        if process and (found := watcher.describe(prefix(process), events=False).name):
+            args.component_name, args.experiment_name = args.experiment_name, process
+            return found
     matches, is_exact = match_names(names, name, prefix)
     if not matches:
         raise absent_experiment(name, names)

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from symphony_charts.backend.diagnosis import EventFeed, StatusChange
 from symphony_charts.backend.protocol import Watcher
@@ -44,13 +45,16 @@ class LinePrinter:
         self._prefixes: dict[str, str] = {}
 
     def print(self, line: LogLine) -> None:
+        """Print a line, or the lines of a block."""
         text = line.text.removesuffix("\n")
         if self._form == "json":
-            self._write_object({"time": line.time, "process": line.process, "line": text})
+            for part in text.split("\n"):
+                self._write_object({"time": line.time, "process": line.process, "line": part})
             return
-        text = terminal_line(text) if self._is_terminal else text
+        text = "\n".join(map(terminal_line, text.split("\n"))) if self._is_terminal else text
         with self._turn:
-            sys.stdout.write(f"{self._stamp(line.time)}{self._prefix(line.process)}{text}\n")
+            prefix = f"{self._stamp(line.time)}{self._prefix(line.process)}"
+            sys.stdout.write(prefix + (text.replace("\n", f"\n{prefix}") if prefix else text) + "\n")
             if self._is_live:
                 sys.stdout.flush()
 
@@ -138,7 +142,7 @@ class Follower:
             self._is_over.set()
 
     def _print_lines(self) -> None:
-        for line in self._watcher.logs(self._name, self._query) if self._query else ():
+        for line in self._watcher.logs(self._name, replace(self._query, in_blocks=True)) if self._query else ():
             self._printer.print(line)
 
     def _tell_changes(self) -> None:

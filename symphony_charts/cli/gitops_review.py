@@ -17,6 +17,7 @@ from symphony_charts.cli import output
 from symphony_charts.cli.specs import specs_of
 from symphony_charts.errors import ToolFailed, UsageError
 from symphony_charts.settings.project import find_settings
+from symphony_charts.spec.variable_names import Variable
 from symphony_charts.system.subprocess_runner import run as start
 
 # GitHub Actions and GitLab CI pass the pull request and the token in the environment.
@@ -163,7 +164,7 @@ def review_text(parts: Sequence[Part]) -> str:
 def _parts(args: argparse.Namespace, spec: str) -> Iterator[Part]:
     settings = find_settings(Path(spec).absolute().parent)
     pools = [word for file in args.pools for word in ("--pools", file)]
-    changes = [word for text in args.spec_set for word in ("--spec-set", text)]
+    changes = [word for text in args.spec_set for word in ("-E" if isinstance(text, Variable) else "--spec-set", text)]
     valid = _run("validate", spec, *(["--strict"] if args.strict else []), *changes)
     yield valid
     if valid.status not in (0, 1):

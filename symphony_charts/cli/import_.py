@@ -13,6 +13,7 @@ from symphony_charts.errors import CheckFailed, SpecError, UsageError
 from symphony_charts.importers import hardening, input_file
 from symphony_charts.importers import report as importers_report
 from symphony_charts.spec import data as spec_data
+from symphony_charts.spec import files as spec_files
 from symphony_charts.system import files
 from symphony_charts.system.launching import entry_points
 
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
             return 0
         imported: importers_report.Imported = importer.run(source, args)
     except SpecError as error:
-        raise source.with_location(error) from error
+        raise _other_format(args, source) or source.with_location(error) from error
     report = source.located(imported.report)
     report = replace(report, notes=(*report.notes, *hardening.of_our_defaults(imported.experiment)))
     is_refused = args.strict and bool(report.lost)
@@ -91,6 +92,13 @@ def _source(args: argparse.Namespace, importer: Any) -> input_file.Source:
         what = f"cannot read {name}: {error.strerror or error}"
         raise SpecError.one(what, name, "give a file that is there") from error
     return input_file.read(content, name, python_tags=has_python_tags)
+
+
+def _other_format(args: argparse.Namespace, source: input_file.Source) -> SpecError | None:
+    """Return an error if the input has the format of another tool; None otherwise."""
+    fault = spec_files.mistaken_for(Path(args.source), source.text)
+    is_own = fault is not None and ("a Kubernetes manifest" in fault.what or f"import {args.format} " in fault.next)
+    return None if is_own else fault
 
 
 def _write(args: argparse.Namespace, imported: importers_report.Imported) -> None:

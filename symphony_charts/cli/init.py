@@ -18,8 +18,8 @@ _TEMPLATES = ("yaml", "python")
 def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the experiment's name, and that of its new folder")
     text = f"{' or '.join(_TEMPLATES)}, or the folder of a cookiecutter template of your own (default: yaml)"
-    parser.add_argument("-t", "--template", metavar="TEMPLATE", default="yaml", help=text)
-    parser.add_argument("-d", "--dest", metavar="DIR", default=".", help="where to make the folder (default: here)")
+    parser.add_argument("--template", metavar="TEMPLATE", default="yaml", help=text)
+    parser.add_argument("--dest", metavar="DIR", default=".", help="where to make the folder (default: here)")
     text = "an answer to a question of your own template; may be repeated"
     options.add_list(parser, "--answer", metavar="KEY=VALUE", help=text)
     options.add_output(parser, ("table", "json", "yaml"), headers=False)

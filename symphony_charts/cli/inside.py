@@ -51,12 +51,12 @@ def configure_ssh(parser: argparse.ArgumentParser) -> None:
     options.add_examples(parser, "symph ssh learner", "echo nvidia-smi | symph ssh learner rl --on kube")
 
 
-# A login shell if there is bash; many current images only have `sh`.
-_SHELL = ["sh", "-c", "command -v bash >/dev/null && exec bash -l; exec sh -l"]
+# bash if there is one; many images only have `sh`. A login shell would read /etc/profile, which replaces PATH.
+_SHELL = ["sh", "-c", "command -v bash >/dev/null && exec bash; exec sh"]
 
 
 def run_ssh(args: argparse.Namespace) -> int:
-    """Open a login shell on this terminal, or run the commands from stdin; return its exit status."""
+    """Open a shell on this terminal, or run the commands from stdin; return its exit status."""
     return execute(args, _SHELL)
 
 

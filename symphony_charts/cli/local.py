@@ -106,7 +106,7 @@ def env(args: argparse.Namespace) -> int:
     if args.spec is not None:
         environment = show_environment.of_spec(args.spec, word, args.spec_set)
     elif args.spec_set:
-        raise UsageError("--spec-set changes a spec, and this is a run", next="name the spec with --spec")
+        raise UsageError("--spec-set and -E change a spec, and this is a run", next="name the spec with --spec")
     else:
         environment = show_environment.of_run(args.experiment_name, word)
     masked = frozenset() if args.show_secrets else environment.secret

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     status, words = _choose(args, watcher)
     paths = tuple(dict.fromkeys(one.path for word in words for one in experiments.some_instances(status, word)))
     given = {name: getattr(args, name) for name in ("since", "until", "tail", "regex", "follow", "previous")}
-    query = backend_status.LogQuery(instances=paths, **given)
+    query = backend_status.LogQuery(instances=paths, in_blocks=args.output == "table" and not args.timestamps, **given)
     names = paths or tuple(instance.path for instance in status.instances)
     printer = following.LinePrinter(
         names,
@@ -68,9 +68,11 @@ def run(args: argparse.Namespace) -> int:
 def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backend_status.ExperimentStatus, list[str]]:
     """Return the experiment and processes of `PROCESS [EXPERIMENT]`, or of an experiment alone."""
     word = args.component_name
-    words = [*([word] if word else []), *args.process]
     if word is None or args.experiment_name is not None:
-        return experiments.find_status(args, watcher), words
+        status = experiments.find_status(args, watcher)
+        # `find_status` takes EXPERIMENT PROCESS, too, and swaps them.
+        return status, [*([args.component_name] if word else []), *args.process]
+    words = [word, *args.process]
     try:
         status = experiments.find_status(args, watcher)
         if protocol.find_instances(status.instances, word):

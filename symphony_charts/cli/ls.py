@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, get_args
 
 from symphony_charts.backend import protocol
@@ -52,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     items: list[dict[str, Any]] = [
         {
             **{name: getattr(experiment, name) for name in fields},
+            "phaseText": experiment.phase_text,
             "age": backend_status.age_since(experiment.started),
             "processes": sum(not each.is_step for each in experiment.instances),
             "heldBy": list(experiment.held_by),
@@ -65,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         items = _grouped(items, watcher.backend)
     columns = [
         output.Column("NAME", "name"),
-        output.Column("PHASE", "phase", state=experiments.phase_color),
+        output.Column("PHASE", "phaseText", state=experiments.phase_color),
         output.Column("AGE", "age"),
         *experiments.took_columns(items),
         *(output.columns("note") if any(item["note"] for item in items) else []),
@@ -94,7 +96,8 @@ def _as_one(trials: Sequence[dict[str, Any]], backend: str) -> dict[str, Any]:
     return {
         **min(trials, key=lambda item: item["started"]),
         "name": f"{sweep}-* ({len(trials)} trials)",
-        "phase": ", ".join(f"{count} {phase}" for phase, count in phases.most_common()),
+        "phase": "",
+        "phaseText": ", ".join(f"{count} {phase}" for phase, count in phases.most_common()),
         "note": f"symph sweep show {sweep}{on}",
         "ended": None,
         "seconds": None,
@@ -144,7 +147,11 @@ def _print(args: argparse.Namespace, status: backend_status.ExperimentStatus, wa
 def _items(status: backend_status.ExperimentStatus) -> list[dict[str, object]]:
     fields = ("name", "group", "process", "index", "phase", "state", "ready", "restarts", "status", "reason")
     return [
-        {**{name: getattr(instance, name) for name in (*fields, "place", "pod")}, "gpus": list(instance.gpus)}
+        {
+            **{name: getattr(instance, name) for name in (*fields, "place", "pod")},
+            "gpus": list(instance.gpus),
+            "tries": [asdict(one) for one in instance.tries],
+        }
         for instance in status.instances
     ]
 

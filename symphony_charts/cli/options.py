@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import UsageError
+from symphony_charts.spec import variable_names
 from symphony_charts.system.launching import entry_points
 
 # Every verb takes `-v`, `-q` and `--color`, before or after its name; verbs add the other options they need.
@@ -41,6 +42,9 @@ def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False
     parser.add_argument("-q", "--quiet", action="store_true", default=no, help=text)
     text = "when to colour (default: on a terminal)"
     parser.add_argument("--color", choices=("auto", "always", "never"), default=auto, help=text)
+    parser.add_argument(
+        "--no-color", dest="color", action="store_const", const="never", default=auto, help=argparse.SUPPRESS
+    )
 
 
 def add_output(
@@ -154,9 +158,36 @@ def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 
 def add_spec_changes(parser: argparse.ArgumentParser) -> None:
-    """Add `--spec-set PATH=VALUE` (args.spec_set) for every verb that reads a spec."""
+    """Add `-E`, `--env-file` and `--spec-set` (args.spec_set, in their order) for every verb that reads a spec."""
+    changes = {"dest": "spec_set", "default": []}
+    text = "set a variable in every process; KEY alone takes the value from here; may be repeated"
+    parser.add_argument("-E", "--setenv", metavar="KEY=VALUE", action="append", type=variable, help=text, **changes)
+    text = "set the variables of this file, with a KEY=VALUE a line; may be repeated"
+    parser.add_argument("--env-file", metavar="FILE", action="extend", type=variables_in, help=text, **changes)
     text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
     add_list(parser, "--spec-set", metavar="PATH=VALUE", help=text)
+
+
+def variable(text: str) -> variable_names.Variable:
+    """Return the variable ``KEY=VALUE``; KEY alone has its value in the environment of the command."""
+    key, equals, _ = text.partition("=")
+    if not key or (not equals and key not in os.environ):
+        raise argparse.ArgumentTypeError(f'"{text}" is not KEY=VALUE, and no variable that is set here')
+    return variable_names.Variable(text if equals else f"{key}={os.environ[key]}")
+
+
+def variables_in(path: str) -> list[variable_names.Variable]:
+    """Return the variables of a file of ``KEY=VALUE`` lines."""
+    try:
+        with open(os.path.expanduser(path), encoding="utf-8-sig") as file:  # noqa: PTH111, PTH123 - as in `spec_of`
+            lines = file.read().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise argparse.ArgumentTypeError(f"cannot read {path}: {getattr(error, 'strerror', error)}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip() and not line.lstrip().startswith("#") and "=" not in line:
+            raise argparse.ArgumentTypeError(f'{path}:{number} is not KEY=VALUE: "{line.strip()}"')
+    found = variable_names.parse_env_file("\n".join(lines))
+    return [variable_names.Variable(f"{key}={value}") for key, value in found.items()]
 
 
 def spec_of(text: str) -> str:

@@ -29,7 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_output(parser, headers=False)
     parser.add_argument("--version", metavar="V", help="the chart's version (default: by what changed)")
     parser.add_argument(
-        "-t",
         "--template",
         metavar="DIR|URL@REF",
         help="a fork of the chart template: its folder, or a Git repository at a tag or commit; no hook of it runs"

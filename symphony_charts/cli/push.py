@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--url", default="", help="where the folder is served (default: addresses relative to the index)"
     )
-    parser.add_argument("--sign", metavar="KEY", help="make a .prov with this key of gpg; helm verifies it")
+    parser.add_argument("--prov", metavar="KEY", help="make a .prov with this key of gpg; helm verifies it")
     options.add_registry(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_dry_run(parser)
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph push dist/rl-0.2.0.tgz oci://registry.lab:5000/charts --plain-http",
         "symph push dist/rl-0.2.0.tgz oci://registry.lab/charts --ca-file lab.pem --username ci --password-stdin <key",
         "symph push dist/*.tgz ./site --url https://charts.example.org",
-        "symph push dist/rl-0.2.0.tgz oci://localhost:5000/charts --sign ann@example.org",
+        "symph push dist/rl-0.2.0.tgz oci://localhost:5000/charts --prov ann@example.org",
     )
 
 
@@ -87,9 +87,9 @@ def run(args: argparse.Namespace) -> int:
     guard = leaks.Guard({}, allowed=project.find_settings(Path.cwd()).allowed_leaks)
     for chart in charts:
         guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
-    if args.sign and not args.dry_run:
+    if args.prov and not args.dry_run:
         texts = [client.provenance_text(chart.metadata, chart.file_name, chart.archive) for chart in charts]
-        signed = [program.clear_sign(text, args.sign) for text in texts]
+        signed = [program.clear_sign(text, args.prov) for text in texts]
         charts = [replace(chart, provenance=text) for chart, text in zip(charts, signed, strict=True)]
     items = [
         {

@@ -142,5 +142,10 @@ def configure_delete_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def run_delete_batch(args: argparse.Namespace) -> int:
+    """Delete the experiments that fit. Raises NotFound afterwards for patterns that fitted none."""
     args.experiment_name, args.match, args.selector = None, args.experiment_names, None
-    return run_rm(args)
+    names = [each.name for each in experiments.watcher_of(args).experiments(ended=True)]
+    status = run_rm(args)
+    if absent := [text for text in args.match if not any(map(_compiled(text).fullmatch, names))]:
+        raise NotFound(f"no experiment fits {', '.join(absent)}; the others are done", next="symph ls -a lists them")
+    return status

@@ -24,7 +24,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser, "-p", "--process", metavar="PROCESS", help="print only the lines of this process; may be repeated"
     )
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
-    parser.add_argument("--no-color", action="store_true", help="the same as --color never")
     parser.add_argument("--force", action="store_true", help="end it first if it runs already")
     parser.add_argument(
         "--share-gpus", action="store_true", help="here: let processes have the same GPUs in turn, not each alone"
@@ -46,8 +45,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Start the experiment and wait for its end; `--detach` returns at once."""
     began = time.time()
-    if args.no_color:
-        args.color = "never"
     flags = options.cluster_flags(args)
     if flags and typed(args, "on") == "tmux":
         raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")

@@ -18,7 +18,7 @@ from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status, to_dat
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import FINAL, ExperimentStatus, age_since
 from symphony_charts.cli import git_repository
-from symphony_charts.cli.experiments import diagnose, watcher_of_cluster
+from symphony_charts.cli.experiments import diagnose, meant_here, watcher_of_cluster
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops.store.environments import Placed, pointers
@@ -70,12 +70,13 @@ class Published:
 
 
 def ask_here(name: str) -> Live:
-    """Return the running experiments of this machine; for a name, also an ended one."""
+    """Return the running experiments of this machine, and the ended one that the name or the current folder means."""
     watcher = LocalWatcher()
-    try:
-        statuses = [watcher.describe(name, events=False)] if name else watcher.experiments()
-    except NotFound:
-        statuses = []
+    statuses = [] if name else list(watcher.experiments())
+    with contextlib.suppress(NotFound):
+        name = name or meant_here()[0]
+        if all(status.name != name for status in statuses):
+            statuses.append(watcher.describe(name, events=False))
     return Live(found=[(status, diagnose_status(status)) for status in statuses])
 
 
@@ -190,7 +191,7 @@ class Row:
         if self.live is None:
             return "published"
         if self.live.phase not in FINAL:
-            return f"{self.live.phase} {age_since(self.live.started)}"
+            return f"{self.live.phase_text} {age_since(self.live.started)}"
         ago = f" {age_since(self.live.ended)} ago" if self.live.ended else ""
         return f"{self.live.phase}{ago}"
 

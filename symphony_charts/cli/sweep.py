@@ -90,7 +90,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_env(parser, text="publish every trial to this environment, in one commit")
     options.add_repository(parser)
     options.add_change_options(parser, is_alone=False)
-    parser.add_argument("-d", "--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
+    parser.add_argument("--dest", metavar="DIR", default="dist", help="folder to write to (default: dist)")
     options.add_output(parser)
     options.add_values(parser)
     options.add_placement(parser)

@@ -73,7 +73,6 @@ def _write(descriptor: int, text: str) -> None:
 _MOST = 16
 # Minimum size of a usable tile in cells, without its border line.
 _WIDTH, _HEIGHT = 24, 3
-_NAMED = 3
 _COLORS = {"running": "green", "succeeded": "green", "failed": "red", "lost": "red", "damaged": "red"}
 
 
@@ -83,11 +82,8 @@ def capacity(width: int, height: int) -> int:
 
 
 def choose(instances: Sequence[InstanceStatus], most: int) -> list[InstanceStatus]:
-    """Return at most `most` instances in order; if there are more, prefer failed ones."""
-    if len(instances) <= most:
-        return list(instances)
-    first = sorted(instances, key=lambda one: one.phase not in ("failed", "lost"))[:most]
-    return [one for one in instances if one in first]
+    """Return at most `most` instances, failed ones first."""
+    return sorted(instances, key=lambda one: one.phase not in ("failed", "lost"))[:most]
 
 
 def literal(text: str) -> str:
@@ -96,10 +92,7 @@ def literal(text: str) -> str:
 
 
 def status_line(status: ExperimentStatus, left_out: int, now: float) -> str:
-    failed = [one.path for one in status.instances if one.phase == "failed"]
-    more = f" +{len(failed) - _NAMED}" if len(failed) > _NAMED else ""
-    parts = [f"failed: {', '.join(failed[:_NAMED])}{more}"] if failed else []
-    parts += [f"{left_out} more are not shown"] if left_out else []
+    parts = [f"{left_out} more are not shown"] if left_out else []
     return "   ".join([*parts, head_of(status, {}, now)])
 
 
@@ -142,7 +135,8 @@ set-option -g mouse on
 set-option -g status-position bottom
 set-option -g status 2
 set-option -g status-format[0] "#{@symph_status}"
-set-option -g status-format[1] " arrows, mouse: choose  z: alone  /: search  a: its terminal  q: leave "
+set-option -g status-format[1] " #{?#{e|<:#{client_width},72},a terminal  / search  z alone  q leave,\
+arrows or mouse: choose  z: alone  /: search  a: its terminal  q: leave} "
 set-option -g status-style reverse
 set-option -g escape-time 10
 """

@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         output.note(f"this is the plain table; for a screen with keys: {installation.command_for_extra('top')}")
     screen = Screen()
     while True:
-        head = f"{status.name}   {status.phase}   {time.strftime('%H:%M:%S')}"
+        head = f"{status.name}   {status.phase_text}   {time.strftime('%H:%M:%S')}"
         items = _items(watcher, status)
         screen.show(f"{head}\n{output.table_of(args, items, cockpit_rows.columns_of(items))}")
         if status.is_final:
@@ -59,4 +59,4 @@ def run(args: argparse.Namespace) -> int:
 
 def _items(watcher: protocol.Watcher, status: backend_status.ExperimentStatus) -> list[dict[str, Any]]:
     usage, last = watcher.usage(status.name), watcher.last_lines(status.name)
-    return cockpit_rows.items_of(status, usage, last, time.time())
+    return cockpit_rows.arranged(cockpit_rows.items_of(status, usage, last, time.time()), "", None)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from symphony_charts.errors import SpecError
-from symphony_charts.placement.assign import ANNOTATION, SHARED, exclusive_term, with_anti_affinity
+from symphony_charts.placement.assign import ANNOTATION, exclusive_terms, with_anti_affinity
 from symphony_charts.placement.assign_rules import Decision, decide, decide_like_symphony, named_pool
 from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools_file, user_catalog
@@ -193,7 +193,9 @@ class GKEDispatcher:
         if self.formula == "symphony":
             decision = decide_like_symphony(assignment, self.pools)
         else:
-            decision = decide(assignment, self.pools)
+            assigned = pod.to_data().get("annotations")
+            pool = str(assigned.get(ANNOTATION, "") if isinstance(assigned, dict) else "").partition(": ")[2]
+            decision = decide(assignment, self.pools, group_pool="" if pod is process else pool)
         _refuse_second_pool(pod, process, decision)
         _write(process, pod, decision)
         self._name_pools(pod.experiment)
@@ -230,7 +232,7 @@ def _refuse_second_pool(pod: ProcessSpec | ProcessGroupSpec, process: ProcessSpe
 
 def _write(process: ProcessSpec, pod: ProcessSpec | ProcessGroupSpec, decision: Decision) -> None:
     process.resource_request(cpu=decision.cpu, memory=decision.memory)
-    process.set(pod_share=[name for name in SHARED if getattr(decision, name) is not None])
+    process.set(pod_share=[name for name in decision.shared if getattr(decision, name) is not None])
     if decision.gpus:
         process.resource_limit(gpu=decision.gpus)
     if decision.tpus:
@@ -243,6 +245,7 @@ def _write(process: ProcessSpec, pod: ProcessSpec | ProcessGroupSpec, decision: 
     if decision.is_exclusive:
         data = pod.to_data().get("pod_overlay")
         present = data if isinstance(data, dict) else {}
-        pod.set(pod_overlay=with_anti_affinity(present, exclusive_term(pod.name)))
+        experiment = pod.experiment.name if pod.experiment else ""
+        pod.set(pod_overlay=with_anti_affinity(present, exclusive_terms(pod.name, experiment)))
     if decision.pool:
         pod.add_annotation(ANNOTATION, f"{decision.mode}: {decision.pool}")

@@ -7,7 +7,7 @@ aliases of aliases) before expanding them. Supports anchors, aliases and `<<` me
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple, TypeAlias
 
 import yaml
@@ -99,12 +99,25 @@ class SourceNumber(float):
         return number
 
 
-def load(text: str) -> object:
+def load(text: str, keys: Collection[str] = ()) -> object:
     """Return the data of the single YAML (or JSON) document in `text`; None if it is empty.
 
+    `keys` are known keys that are texts here, although other YAML readers take them for booleans, such as `on`.
     Raises SpecError with every fault found; syntax errors are reported alone, with their line.
     """
-    return load_with_lines(text)[0]
+    return next(iter(_documents(text, _Reader(text, known_keys=keys))), (None, {}))[0]
+
+
+def load_with_problems(text: str) -> tuple[object, list[Problem]]:
+    """Return the data of the document in `text` as far as it is known, and the faults of single words in it.
+
+    Raises SpecError for any other fault, as `load` does.
+    """
+    reader = _Reader(text)
+    documents = _read(text, reader)
+    if reader.problems and not reader.is_readable:
+        raise SpecError(reader.problems)
+    return next(iter(documents), None), reader.problems
 
 
 def load_with_lines(text: str) -> tuple[object, Lines]:
@@ -121,19 +134,23 @@ def load_documents(text: str) -> list[tuple[object, Lines]]:
 
 
 def _documents(text: str, reader: _Reader) -> list[tuple[object, Lines]]:
+    documents = _read(text, reader)
+    if reader.problems:
+        raise SpecError(reader.problems)
+    return [(data, reader.lines) for data in documents]
+
+
+def _read(text: str, reader: _Reader) -> list[object]:
     if len(text) > _MAX_CHARACTERS:
         raise SpecError.one(f"the text has {len(text):,} characters; more than {_MAX_CHARACTERS:,} are not read")
     try:
-        documents = reader.read()
+        return reader.read()
     except yaml.MarkedYAMLError as error:
         raise SpecError([fault_of(error, text)]) from error
     except (yaml.YAMLError, UnicodeError) as error:
         raise _broken(str(error).splitlines()[0], "save it as text in UTF-8") from error
     except RecursionError as error:  # pragma: no cover - only the pure Python parser, without libyaml, recurses
         raise _broken("nested too deeply", "nest less") from error
-    if reader.problems:
-        raise SpecError(reader.problems)
-    return [(data, reader.lines) for data in documents]
 
 
 def _broken(what: str, next_step: str) -> SpecError:
@@ -143,10 +160,13 @@ def _broken(what: str, next_step: str) -> SpecError:
 class _Reader:
     """Builds data from parser events with an explicit stack, so hostile nesting cannot overflow Python's stack."""
 
-    def __init__(self, text: str, *, is_lenient: bool = False) -> None:
+    def __init__(self, text: str, *, is_lenient: bool = False, known_keys: Collection[str] = ()) -> None:
         self._is_lenient = is_lenient
+        self._known_keys = known_keys
         self._parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         self.problems: list[Problem] = []
+        # False if a key or a merged map is missing in the data.
+        self.is_readable = True
         self.lines: Lines = {}
         self._stack: list[tuple[_Container, int, str | None]] = []
         self._keys: list[str | None] = []
@@ -193,6 +213,7 @@ class _Reader:
         if event.tag not in (None, f"{_TAG}map", f"{_TAG}seq", "!"):
             self._tag(event)
         if self._is_key():
+            self.is_readable = False
             self._problem("a list or a map cannot be a key", event, "use text as the key")
         self._note_item(event)
         self._stack.append((container, self._nodes, event.anchor))
@@ -217,6 +238,7 @@ class _Reader:
         self._count(nodes, event)
         self._note_item(event)
         if self._is_key() and not isinstance(value, str):
+            self.is_readable = False
             self._problem("an alias used as a key must be a text", event, "write the key out")
             value = f"*{event.anchor}"
         if self._is_key():
@@ -238,7 +260,8 @@ class _Reader:
         is_plain, text = event.implicit[0], event.value
         if event.anchor is not None:
             self._anchors[event.anchor] = (text, 1)
-        if is_plain and text != "<<" and not self._is_lenient and not isinstance(_resolve(text), str):
+        is_text = text == "<<" or self._is_lenient or text in self._known_keys
+        if is_plain and not is_text and not isinstance(_resolve(text), str):
             self._problem(f"the key `{text}` is not text to every YAML reader", event, f'write "{text}" in quotes')
         self._set_key(text, event, is_merge=is_plain and text == "<<")
 
@@ -300,6 +323,7 @@ class _Reader:
         sources = merged if isinstance(merged, list) else [merged]
         for source in sources:
             if not isinstance(source, dict) or not isinstance(container, dict):
+                self.is_readable = False
                 line = self.lines.get(id(container), {}).get("<<", 0)
                 self.problems.append(
                     Problem(what="`<<` merges maps only", path=f"line {line}", next="give it an alias")
@@ -375,11 +399,12 @@ def line_of(text: str, path: str) -> int | None:
     If the path ends in something that the text only implies, return the line of its nearest parent; None if even the
     first step is absent or the text cannot be read.
     """
+    reader = _Reader(text)
     try:
-        data, lines = load_with_lines(text)
+        documents = _read(text, reader)
     except ValueError:
-        data, lines = None, {}
-    return line_in(data, lines, path)
+        documents = []
+    return line_in(next(iter(documents), None), reader.lines, path)
 
 
 def line_in(data: object, lines: Lines, path: str) -> int | None:

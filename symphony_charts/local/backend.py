@@ -265,7 +265,9 @@ class LocalWatcher:
             raise Conflict(what, next=f"symph ps {name}")
         argv, env = processes.inside(pid, command)
         ended = subprocess.run(argv, env=env, stdin=None if stdin else subprocess.DEVNULL, check=False, **options)
-        return ended.returncode, ended.stdout, ended.stderr
+        # A signal number is negative.
+        code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
+        return code, ended.stdout, ended.stderr
 
 
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:

@@ -7,14 +7,14 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.machine import with_commits
 from symphony_charts.local.plan.environment import with_secrets, without_secrets
-from symphony_charts.local.run_files import LIVENESS_LOCK, read_json, write_json
+from symphony_charts.local.run_files import LIVENESS_LOCK, read_json, tries_of, write_json
 from symphony_charts.local.runs import LIVE, Run, runs_of, runs_of_all
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.model import Experiment
@@ -120,6 +120,10 @@ def past_run(run: Run) -> dict[str, Any]:
         "started": state.started if state else None,
         "ended": state.ended if state else None,
         "processes": len(state.processes) if state else 0,
+        "tries": {
+            process.path: [asdict(one) for one in tries_of(run.process_dir(process.slot))]
+            for process in (state.processes if state else ())
+        },
         "failed": failed.name if failed else "",
         "status": failed.status if failed else 0 if phase == "finished" else None,
         "bytes": _disk_usage(run.folder),

@@ -23,13 +23,14 @@ from pathlib import Path
 
 from symphony_charts.backend.status import LogLine, LogQuery
 from symphony_charts.errors import NotFound
+from symphony_charts.formats.printable import size as size_text
 from symphony_charts.local.runs import Run, find_run, runs_of
 from symphony_charts.system.inotify import Changes
 
-# The end of a line, the time of its write (seconds since 1970), and its text with its line feed.
-Stamped = tuple[int, float, str]
+# The time when one or several lines were written, in seconds since 1970, and their text with its line feeds.
+Stamped = tuple[float, str]
 # Read size in bytes. Small, and files are not kept open, because hundreds of logs are read side by side.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 16
 _SMALL_BLOCK, _LARGE_BLOCK = 1 << 12, 1 << 20
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # fallocate(2)
 if sys.platform != "win32":
@@ -52,18 +53,21 @@ class _Bytes:
         with self._opened() as file:
             return os.pread(file, size, place) if file >= 0 else b""
 
-    def kept_from(self, place: int) -> int:
-        """Return the first place from `place` on that was not cut away, or up to one block before it."""
+    def kept_from(self, place: int = 0) -> int:
+        """Return the first place from `place` on that was not cut away."""
         with self._opened() as file:
             # A hole reads as zeros. Test that first: some file systems flush all data before they report the end of a
             # hole.
             if file < 0 or os.pread(file, 1, place) != b"\0":
                 return place
             try:
-                return os.lseek(file, place, os.SEEK_DATA)
+                kept = os.lseek(file, 0, os.SEEK_DATA)
             except OSError as error:
                 # No data follows, or the file system does not support holes.
                 return os.fstat(file).st_size if error.errno == errno.ENXIO else place
+            # In the first block that is kept, zeros replace what was cut away.
+            block = os.pread(file, os.fstat(file).st_blksize, kept) if kept else b""
+            return place if place >= kept + len(block) else max(place, kept + len(block) - len(block.lstrip(b"\0")))
 
     def line_start(self, place: int, first: int) -> int:
         """Return the start of the first line at or after `place`, at most the end; a line starts at `first`."""
@@ -102,38 +106,57 @@ class _Bytes:
 
 
 class LogFile(_Bytes):
-    """The log at `path`, which may grow, or be cut at its beginning; a missing log is empty."""
+    """The log at `path`, which may grow, or be cut at its beginning; a missing log is empty.
 
-    def lines(self, start: int = 0, end: int | None = None) -> Iterator[Stamped]:
+    `lost` is the number of bytes that were cut off while they were still to be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.lost = 0
+
+    def lines(self, start: int | None = None, end: int | None = None) -> Iterator[Stamped]:
         """Yield the lines between two line starts (default: all so far, with an unfinished last line).
 
         Drops the carriage return that a terminal puts before a line feed; a lone one is a progress bar, not a new line.
         """
-        clock, size = Clock(self.path), self.size()
-        end = size if end is None else min(end, size)
-        place = reached = max(start, self.kept_from(0))
+        for moment, text in self.blocks(start, end):
+            *whole, rest = text.split("\n")
+            yield from ((moment, f"{line}\n") for line in whole)
+            if rest:
+                yield moment, rest
+
+    def blocks(
+        self, start: int | None = None, end: int | None = None, size: int = _BLOCK, *, is_dated: bool = True
+    ) -> Iterator[Stamped]:
+        """Yield the same lines, together if they are in the same read of `size` bytes and were written at one time.
+
+        Without `is_dated` the times do not separate lines.
+        """
+        clock, now = Clock(self.path), self.size()
+        end = now if end is None else min(end, now)
+        place = reached = self.kept_from() if start is None else start
         # The known part of the line that begins at `place`.
         parts: list[bytes] = []
-        while reached < end and (block := self.read(reached, min(_BLOCK, end - reached))):
-            if block[0] == 0 and (kept := self.kept_from(reached)) > reached:
+        while reached < end and (data := self.read(reached, min(size, end - reached))):
+            if data[0] == 0 and (kept := self.kept_from(reached)) > reached:
                 # The log was cut faster than it is read.
+                self.lost += min(kept, end) - place
                 place, reached, parts = kept, kept, []
                 continue
-            reached += len(block)
-            *whole, rest = block.split(b"\n")
+            reached += len(data)
+            whole = data.rfind(b"\n") + 1
             if whole:
-                whole[0], parts = b"".join([*parts, whole[0]]), []
-            parts.append(rest)
-            for line in whole:
-                moment = clock.moment(place)
-                place += len(line) + 1
-                yield place, moment, f"{_text(line)}\n"
+                lines = b"".join([*parts, data[:whole]])
+                yield from _dated(clock, place, lines) if is_dated else [(clock.row_of(place)[0], _text(lines))]
+                place, parts = reached - len(data) + whole, []
+            parts.append(data[whole:])
         if last := b"".join(parts):
-            yield place + len(last), clock.moment(place), _text(last)
+            yield clock.row_of(place)[0], _text(last)
 
     def blocks_from_end(self, start: int, end: int) -> Iterator[list[Stamped]]:
         """Yield the same lines in blocks, the last block first; lines of a block are in order."""
-        start, size = max(start, self.kept_from(0)), _SMALL_BLOCK
+        start, size = max(start, self.kept_from()), _SMALL_BLOCK
         while end > start:
             begin = self.line_start(max(start, end - size), start)
             # A line that is longer than a block leaves a block without a line start.
@@ -143,7 +166,7 @@ class LogFile(_Bytes):
             end = min(begin, end)
 
     def kept(self) -> int:
-        return self.size() - self.kept_from(0)
+        return self.size() - self.kept_from()
 
     def cut(self, keep: int) -> None:
         """Keep the last `keep` bytes, from the start of a line in them, and free the disk space before.
@@ -156,11 +179,11 @@ class LogFile(_Bytes):
 
     def start_since(self, moment: float) -> int:
         """Return the start of the first line at or after that moment."""
-        return self.line_start(Clock(self.path).size_before(moment), self.kept_from(0))
+        return self.line_start(Clock(self.path).size_before(moment), self.kept_from())
 
     def end_of_lines(self, first: int = 0) -> int:
         """Return the end of the last complete line that ends after `first`, else `first`."""
-        end, first = self.size(), max(first, self.kept_from(0))
+        end, first = self.size(), max(first, self.kept_from())
         while end > first:
             begin = max(first, end - _BLOCK)
             last = self.read(begin, end - begin).rfind(b"\n")
@@ -198,19 +221,22 @@ class Clock(_Bytes):
         finally:
             os.close(file)
 
-    def moment(self, place: int) -> float:
-        """Return the write time of the byte at `place`, now without a row for it; places must ascend."""
+    def row_of(self, place: int) -> tuple[float, int]:
+        """Return the write time of the byte at `place`, and the end of the bytes of that time; places must ascend.
+
+        Without a row for it these are now, and 0.
+        """
         if self._next < 0:
             self._next = bisect_right(self, place, key=itemgetter(1))
         while True:
             while self._rows and self._rows[0][1] <= place:
                 self._rows.popleft()
             if self._rows:
-                return self._rows[0][0] / 1000
+                return self._rows[0][0] / 1000, self._rows[0][1]
             block = self.read(self._next * self._ROW.size, _SMALL_BLOCK)
             count = len(block) // self._ROW.size
             if not count:
-                return int(time.time() * 1000) / 1000
+                return int(time.time() * 1000) / 1000, 0
             self._next += count
             self._rows.extend(self._ROW.iter_unpack(block[: count * self._ROW.size]))
 
@@ -223,9 +249,19 @@ class Clock(_Bytes):
         return self[count - 1][1] if count else 0
 
 
-def _text(line: bytes) -> str:
-    """Decode a line. A cut in the middle of a block leaves zeros at the beginning of a line."""
-    return line.lstrip(b"\0").removesuffix(b"\r").decode("utf-8", "replace")
+def _dated(clock: Clock, place: int, lines: bytes) -> Iterator[Stamped]:
+    """Yield the `lines` at `place` in parts that were written at one time."""
+    begin = 0
+    while begin < len(lines):
+        moment, until = clock.row_of(place + begin)
+        # A line has the time of its first byte.
+        end = lines.find(b"\n", until - 1 - place) + 1 if place < until < place + len(lines) else len(lines)
+        yield moment, _text(lines[begin:end])
+        begin = end
+
+
+def _text(lines: bytes) -> str:
+    return lines.replace(b"\r\n", b"\n").removesuffix(b"\r").decode("utf-8", "replace")
 
 
 # Time to wait for a new run after the end of one: `symph up --force` starts it at once.
@@ -233,17 +269,27 @@ _NEXT_RUN_S = 0.1
 
 
 def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
-    """Yield the lines of the newest run (`previous`: of the one before it)."""
+    """Yield the lines of the newest run (`previous`: of the one before it).
+
+    The size limit of a log may cut off lines while they are read: then a line tells how many bytes are lost.
+    """
     run = find_run(name)
     if query.previous:
         before = [other for other in runs_of(name) if other.run_id < run.run_id]
         if not before:
             raise NotFound(f'experiment "{name}" has had no run before this one')
         run = before[-1]
-    return _lines(run, query)
+    found = _blocks(run, query)
+    return found if query.in_blocks else (line for block in found for line in _lines_of(block))
 
 
-def _lines(run: Run, query: LogQuery) -> Iterator[LogLine]:
+def _lines_of(block: LogLine) -> Iterator[LogLine]:
+    *whole, rest = block.text.split("\n")
+    for text in [*(f"{text}\n" for text in whole), *([rest] if rest else [])]:
+        yield LogLine(time=block.time, process=block.process, text=text)
+
+
+def _blocks(run: Run, query: LogQuery) -> Iterator[LogLine]:
     reader = _Reader(run, query)
     yield from reader.first()
     while query.follow and not query.previous:
@@ -290,6 +336,9 @@ class _Reader:
         # The end of the lines that were read, and of the part in which line ends were searched.
         self._places: dict[int, int] = dict.fromkeys(chosen, 0)
         self._searched: dict[int, int] = dict.fromkeys(chosen, 0)
+        # Lines of several processes are merged by their times.
+        is_alone = query.in_blocks and len(chosen) == 1 and query.since is None and query.until is None
+        self._block, self._is_dated = (_LARGE_BLOCK, False) if is_alone else (_BLOCK, True)
 
     @property
     def logs(self) -> Sequence[Path]:
@@ -300,11 +349,14 @@ class _Reader:
         query = self._query
         parts: list[Iterator[LogLine]] = []
         for slot, log in self._logs.items():
-            start = 0 if query.since is None else log.start_since(query.since)
+            start = log.kept_from() if query.since is None else log.start_since(query.since)
             self._places[slot] = self._searched[slot] = end = log.end_of_lines() if query.follow else log.size()
             if query.until is not None:
                 end = min(end, log.start_since(math.nextafter(query.until, math.inf)))
-            parts.append(self._last(slot, start, end) if query.tail >= 0 else self._wanted(slot, log.lines(start, end)))
+            if query.tail >= 0:
+                parts.append(self._last(slot, start, end))
+            else:
+                parts.append(self._wanted(slot, self._blocks(log, start, end)))
         lines = heapq.merge(*parts, key=lambda line: line.time)
         yield from lines if query.tail < 0 else deque(lines, maxlen=query.tail)
 
@@ -321,7 +373,10 @@ class _Reader:
         self._searched[slot] = size
         if not is_unfinished:
             place, self._places[slot] = self._places[slot], end
-            yield from log.lines(place, end)
+            yield from self._blocks(log, place, end)
+
+    def _blocks(self, log: LogFile, start: int, end: int) -> Iterator[Stamped]:
+        return log.blocks(start, end, self._block, is_dated=self._is_dated)
 
     def _last(self, slot: int, start: int, end: int) -> Iterator[LogLine]:
         blocks: list[list[LogLine]] = []
@@ -333,11 +388,18 @@ class _Reader:
                 break
         yield from (line for block in reversed(blocks) for line in block)
 
-    def _wanted(self, slot: int, lines: Iterator[Stamped]) -> Iterator[LogLine]:
-        for _, moment, text in lines:
-            line = LogLine(time=moment, process=self._names[slot], text=text)
-            if self._query.wants(line):
-                yield line
+    def _wanted(self, slot: int, blocks: Iterator[Stamped]) -> Iterator[LogLine]:
+        query, name, log = self._query, self._names[slot], self._logs[slot]
+        for moment, text in blocks:
+            yield from self._loss(name, log, moment)
+            if query.is_in_time(moment) and (wanted := query.matching(text)):
+                yield LogLine(time=moment, process=name, text=wanted)
+        yield from self._loss(name, log, time.time())
+
+    def _loss(self, name: str, log: LogFile, moment: float) -> Iterator[LogLine]:
+        if log.lost:
+            lost, log.lost = log.lost, 0
+            yield LogLine(time=moment, process=name, text=f"... {size_text(lost)} of {name} are lost\n")
 
 
 def _is_past(query: LogQuery) -> bool:

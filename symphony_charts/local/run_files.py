@@ -19,11 +19,22 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from symphony_charts.backend.status import Try
 from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.spec import variable_names
 from symphony_charts.system.file_locks import is_liveness_lock_held
 from symphony_charts.system.files import file_system_of, flush_folder, replace_file
-from symphony_charts.system.processes import Machine, ProcessRecord, identify, this_machine
+from symphony_charts.system.processes import (
+    Machine,
+    ProcessRecord,
+    command_line,
+    holders,
+    identify,
+    members,
+    this_machine,
+)
 
+_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 NO_STATUS = b"?  \n"
 """The content of the file `exit` of a process until it ends: as long as any status, which overwrites it."""
 
@@ -61,7 +72,33 @@ def damaged(path: Path, why: str) -> ToolFailed:
     )
 
 
+_TRIES = "tries.jsonl"
+# Read at most this much of the record of tries, from its end, in bytes: several hundred tries.
+_MOST_TRIES = 1 << 16
+
+
+def note_try(folder: Path, one: Try) -> None:
+    """Add a try to the record in the folder of a process; on a full disk it is lost."""
+    with contextlib.suppress(OSError), os.fdopen(os.open(folder / _TRIES, _APPEND, 0o600), "ab") as file:
+        file.write(json.dumps(asdict(one)).encode() + b"\n")
+
+
+def tries_of(folder: Path) -> tuple[Try, ...]:
+    """Return the last tries of a process, oldest first, without damaged lines."""
+    tries: dict[float | None, Try] = {}
+    with contextlib.suppress(OSError), (folder / _TRIES).open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_TRIES))
+        for line in file:
+            with contextlib.suppress(ValueError, TypeError):
+                one = Try(**json.loads(line))
+                # A supervisor that was killed may not have noted that it noted this one.
+                tries[one.started] = one
+    return tuple(tries.values())
+
+
 LIVENESS_LOCK = "life"
+SUPERVISOR = "symphony_charts.local.supervisor.supervisor"
+"""The module that a supervisor runs."""
 _T = TypeVar("_T")
 _IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
 
@@ -110,8 +147,15 @@ def write_supervisor(folder: Path) -> None:
 
 
 def supervisor_of(folder: Path) -> ProcessRecord | None:
-    """Return the last supervisor of the run in `folder`; None if it is unknown."""
-    return _read(folder / _SUPERVISOR, ProcessRecord)
+    """Return the last supervisor of the run in `folder`; None if it is unknown.
+
+    If its file is unusable, find it by its liveness lock: a second supervisor must not join it.
+    """
+    record = _read(folder / _SUPERVISOR, ProcessRecord)
+    if record is None:
+        others = holders(folder / LIVENESS_LOCK)
+        record = next((identify(pid) for pid in others if SUPERVISOR in command_line(pid)), None)
+    return record
 
 
 def clear_liveness(folder: Path) -> None:
@@ -129,9 +173,11 @@ def run_location(folder: Path) -> RunLocation:
             raise ValueError("it is of another run")
         then, place = Machine(**identity.machine), str(identity.folder)
     except (TypeError, ValueError):
+        words = "its identity.json does not say where it runs"
+        if _lives_here(folder):
+            return RunLocation(verdict="here", words=words)
         # Without working locks the run may be live.
-        verdict: Literal["lost", "unknown"] = "lost" if held is False else "unknown"
-        return RunLocation(verdict=verdict, words="its identity.json does not say where it runs")
+        return RunLocation(verdict="lost" if held is False else "unknown", words=words)
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and (now.pid_namespace, now.init_start) == (then.pid_namespace, then.init_start)
@@ -145,6 +191,12 @@ def run_location(folder: Path) -> RunLocation:
     if held is False and (is_same_boot or is_same_machine or _is_local(folder)):
         return RunLocation(verdict="lost", words=f"it ran on {then.host} and is gone", is_other_boot=not is_same_boot)
     return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+
+
+def _lives_here(folder: Path) -> bool:
+    """Return True if a supervisor, tmux server or program of the run is a process here, whatever its files say."""
+    lock = folder / LIVENESS_LOCK
+    return bool(holders(lock) or members("", [], f"{variable_names.RUN}={folder.name}".encode()))
 
 
 def _is_local(folder: Path) -> bool:

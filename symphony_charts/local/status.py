@@ -10,7 +10,7 @@ from symphony_charts.backend.status import FINAL, Event, ExperimentStatus, Insta
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
 from symphony_charts.local.logs import tail_of
-from symphony_charts.local.run_files import damaged
+from symphony_charts.local.run_files import damaged, tries_of
 from symphony_charts.local.runs import LIVE, Run, describe_process
 from symphony_charts.system.processes import is_running, read_stat
 
@@ -134,8 +134,12 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
 def _phase_of_live(instances: Sequence[InstanceStatus], view: _View) -> Phase:
     """Return the phase of a run that has not ended; when all processes have, their logs are still being written."""
     awaited = [instance for instance in instances if not instance.is_service] or instances
-    is_ending = view != "unsupervised" and all(instance.phase in FINAL for instance in awaited)
-    return "stopping" if is_ending else overall(instances)
+    has_ended = all(instance.phase in FINAL for instance in awaited)
+    if has_ended and view != "unsupervised":
+        return "stopping"
+    phase = overall(instances)
+    # With `on_exit: keep` the others keep running.
+    return "running" if phase == "failed" and not has_ended else phase
 
 
 def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
@@ -201,6 +205,7 @@ def _instance(run: Run, process: ProcessState, state: RunState, plan: LocalPlan,
         is_step=planned.is_step,
         is_service=planned.is_service,
         gpus=planned.gpus,
+        tries=tries_of(run.process_dir(process.slot)),
     )
 
 
@@ -220,19 +225,26 @@ def _services(plan: LocalPlan) -> Iterator[ServiceStatus]:
 
 
 def run_events(run: Run) -> list[Event]:
-    """Return starts and ends as the supervisor noted them, oldest first; only the last ones of each process."""
+    """Return starts and ends as the supervisor noted them, oldest first; of long records the last ones."""
     state = run.state()
     plan = run.plan() if state.phase in LIVE else None
     events = [Event(time=state.started, kind="Normal", about=f"Run/{run.run_id}", reason="Started", message="")]
     for process in state.processes:
         about = f"Process/{process.path}"
-        if process.started:
-            again = f"restart {process.restarts}" if process.restarts else ""
-            events.append(Event(time=process.started, kind="Normal", about=about, reason="Started", message=again))
-        if process.ended:
-            kind, reason = ("Warning", "Failed") if process.phase in ("failed", "backoff") else ("Normal", "Ended")
-            message = f"exit status {'unknown' if process.status is None else process.status}"
-            events.append(Event(time=process.ended, kind=kind, about=about, reason=reason, message=message))
+        tries = tries_of(run.process_dir(process.slot))
+        starts = [one.started for one in tries]
+        if process.started and process.started not in starts:
+            starts.append(process.started)
+        for number, started in enumerate(starts):
+            again = f"restart {number}" if number else ""
+            if started:
+                events.append(Event(time=started, kind="Normal", about=about, reason="Started", message=again))
+        for one in tries:
+            is_failure = one.status != 0 and one.cause != "stopped"
+            kind, reason = ("Warning", "Failed") if is_failure else ("Normal", "Ended")
+            message = f"exit status {'unknown' if one.status is None else one.status}"
+            message += f" ({one.cause})" if one.cause else ""
+            events.append(Event(time=one.ended, kind=kind, about=about, reason=reason, message=message))
         since = waiting_since(process, state)
         words = wait_words(process.slot, state, plan) if plan and time.time() - since >= LONG_S else ""
         if words:

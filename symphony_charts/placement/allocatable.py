@@ -38,7 +38,6 @@ class NodeSpec:
     machine_type: str = ""
     arch: str = "amd64"
     distribution: Literal["cos", "ubuntu"] = "cos"
-    confidential: bool = False
     max_pods: int = DEFAULT_MAX_PODS
     boot_disk_gib: int = 100
     local_ssds: int = 0
@@ -136,19 +135,15 @@ def _row(sizes_mib: tuple[int, ...], *reserved: int) -> Points:
     return tuple((size << 20, amount) for size, amount in zip(sizes_mib, reserved, strict=True))
 
 
-# Physical bytes -> reserved bytes. Keys: distribution, architecture, confidential. Nodes of COS up to 1.29 and of
+# Physical bytes -> reserved bytes. Keys: distribution, architecture. Nodes of COS up to 1.29 and of
 # Ubuntu up to 1.32 differ by less than 8 MiB, which is below `memory_margin`.
-_KERNEL: dict[tuple[str, str, bool], Points] = {
-    ("cos", "amd64", False): _row(
+_KERNEL: dict[tuple[str, str], Points] = {
+    ("cos", "amd64"): _row(
         _MIB, 63029248, 76906496, 81379328, 101027840, 181510144, 185987072, 259383296, 406728704, 701440000,
         1290866688, 2369056768, 4427124736, 32385806336,
     ),
-    ("cos", "amd64", True): _row(
-        (8192, 16384, 32768, 65536, 131072, 262144, 655360),
-        734785536, 1425289216, 1720004608, 2309439488, 3387629568, 5647036416, 11895218176,
-    ),
-    ("cos", "arm64", False): _row((4096, 16384, 65536, 196608), 186417152, 432238592, 1415553024, 3939426304),
-    ("ubuntu", "amd64", False): _row(
+    ("cos", "arm64"): _row((4096, 16384, 65536, 196608), 186417152, 432238592, 1415553024, 3939426304),
+    ("ubuntu", "amd64"): _row(
         _MIB, 68788224, 82583552, 87138304, 106696704, 187183104, 191737856, 265138176, 412651520, 707694592,
         1297764352, 2377248768, 4438106112, 32398118912,
     ),
@@ -171,8 +166,7 @@ _DISK: dict[tuple[str, str], Points] = {
 
 def _memory_reserved(node: NodeSpec, physical: int) -> int:
     """Return the bytes of `physical` memory that kubelet never sees; without data, COS's are used."""
-    key = (node.distribution, node.arch, node.confidential)
-    points = _KERNEL.get(key) or _KERNEL.get(("cos", node.arch, False)) or _KERNEL["cos", "amd64", False]
+    points = _KERNEL.get((node.distribution, node.arch)) or _KERNEL.get(("cos", node.arch)) or _KERNEL["cos", "amd64"]
     return _interpolate(points, physical)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import msgspec
 
@@ -17,6 +16,7 @@ from symphony_charts.placement.assign_rules import (
     Decision,
     decide,
     decide_like_symphony,
+    joint_pool,
     pool_selector,
 )
 from symphony_charts.placement.pools.pool import Amounts, Pool, Pools
@@ -27,12 +27,13 @@ from symphony_charts.spec.sources import Assignment, Placement, Toleration, topo
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def with_anti_affinity(overlay: Mapping[str, object], term: dict[str, object]) -> dict[str, object]:
-    """Return a pod's `overlay` with the required anti-affinity `term` first; unchanged if it already has it."""
+def with_anti_affinity(overlay: Mapping[str, object], terms: Sequence[dict[str, object]]) -> dict[str, object]:
+    """Return a pod's `overlay` with the required anti-affinity `terms` first; unchanged if it already has them."""
     own = maps(sub(overlay, "spec", "affinity", "podAntiAffinity"), _REQUIRED)
-    if term in own:
+    new = [term for term in terms if term not in own]
+    if not new:
         return dict(overlay)
-    return merge_overlay(overlay, {"spec": {"affinity": {"podAntiAffinity": {_REQUIRED: [term, *own]}}}})
+    return merge_overlay(overlay, {"spec": {"affinity": {"podAntiAffinity": {_REQUIRED: [*new, *own]}}}})
 
 
 # Launch features: spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement;
@@ -40,6 +41,7 @@ def with_anti_affinity(overlay: Mapping[str, object], term: dict[str, object]) -
 # Topology Aware Scheduling; JobSet's exclusive placement. The queue's label belongs to the workload.
 
 _PREFIX = "cloud.google.com/"
+_EXPERIMENT_LABEL = "symph.dev/experiment"
 
 
 def add_launch_features(experiment: Experiment, pools: Pools | None) -> Experiment:
@@ -66,8 +68,8 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
         strength, label = topology_of(placement.topology)
         annotations[f"kueue.x-k8s.io/podset-{strength}-topology"] = label
     is_exclusive = placement.exclusive and not _exclusive_annotation(experiment)
-    term = _exclusive(experiment, placement.exclusive) if is_exclusive and placement.exclusive else None
-    return _with_rules(settings, selector, tolerations, annotations, term)
+    terms = [_exclusive(experiment, placement.exclusive)] if is_exclusive and placement.exclusive else []
+    return _with_rules(settings, selector, tolerations, annotations, terms)
 
 
 def _with_rules(
@@ -75,17 +77,16 @@ def _with_rules(
     selector: Mapping[str, str],
     tolerations: Iterable[Toleration],
     annotations: Mapping[str, str],
-    anti_affinity: dict[str, object] | None,
+    anti_affinity: Sequence[dict[str, object]],
 ) -> PodSettings:
     """Return the settings of a pod with further rules; its own selector and annotations take precedence."""
     own = settings.tolerations
-    overlay = settings.pod_overlay
     return msgspec.structs.replace(
         settings,
         node_selector={**selector, **settings.node_selector},
         tolerations=[*own, *(each for each in dict.fromkeys(tolerations) if each not in own)],
         annotations={**annotations, **settings.annotations},
-        pod_overlay=with_anti_affinity(overlay, anti_affinity) if anti_affinity else overlay,
+        pod_overlay=with_anti_affinity(settings.pod_overlay, anti_affinity),
     )
 
 
@@ -143,8 +144,8 @@ def _exclusive_annotation(experiment: Experiment) -> str:
 def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
     selector = {
         "matchExpressions": [
-            {"key": "symph.dev/experiment", "operator": "Exists"},
-            {"key": "symph.dev/experiment", "operator": "NotIn", "values": [experiment.name]},
+            {"key": _EXPERIMENT_LABEL, "operator": "Exists"},
+            {"key": _EXPERIMENT_LABEL, "operator": "NotIn", "values": [experiment.name]},
         ]
     }
     return {"labelSelector": selector, "topologyKey": topology}
@@ -153,8 +154,6 @@ def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
 # Marks rendered pods with the chosen pool. Outside of symph.dev, whose keys only the chart may set.
 ANNOTATION = "symphony-charts/assigned-to"
 GROUP_LABEL = "symph.dev/group"
-# The resources for which a process gets a fraction of a machine on behalf of its whole pod.
-SHARED: tuple[Literal["cpu", "memory"], ...] = ("cpu", "memory")
 
 
 def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]:
@@ -173,7 +172,7 @@ def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list
     for pod in pods:
         pod_decisions = _decide_pod(pod, experiment, pools, problems)
         decisions += pod_decisions.values()
-        settled[pod.name] = _settle_pod(pod, pod_decisions)
+        settled[pod.name] = _settle_pod(pod, pod_decisions, experiment.name)
     if problems:
         raise SpecError(problems)
     if decisions:
@@ -195,12 +194,12 @@ def _has_wishes(process: Process) -> bool:
     return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
 
 
-def _decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None) -> Decision:
+def _decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None, pool: str) -> Decision:
     if experiment.placement.formula == "symphony":
         if pools is None:
             raise SpecError.one("formula: symphony needs the node pools", "placement.pools", "give --pools FILE")
         return decide_like_symphony(assignment, pools)
-    return decide(assignment, pools, wants_spot=experiment.placement.spot)
+    return decide(assignment, pools, wants_spot=experiment.placement.spot, group_pool=pool)
 
 
 def settle(process: Process, decision: Decision) -> Process:
@@ -211,27 +210,37 @@ def settle(process: Process, decision: Decision) -> Process:
     return msgspec.structs.replace(
         process,
         requests={**requests, **process.requests},
-        pod_share=[name for name in SHARED if name in requests and name not in process.requests],
+        pod_share=[name for name in decision.shared if name in requests and name not in process.requests],
         limits={**limits, **process.limits},
         gpus=process.gpus or decision.gpus or 0,
         assign_to=None,
     )
 
 
-def exclusive_term(pod: str) -> dict[str, object]:
-    """Return the anti-affinity term that keeps all other pods of the namespace off the nodes of this group."""
-    selector = {"matchExpressions": [{"key": GROUP_LABEL, "operator": "NotIn", "values": [pod]}]}
-    return {"labelSelector": selector, "topologyKey": "kubernetes.io/hostname"}
+def exclusive_terms(pod: str, experiment: str) -> list[dict[str, object]]:
+    """Return the anti-affinity that keeps all pods but those of this group off its nodes, within the namespace.
+
+    Another experiment may have a group of the same name, so both must match. `experiment` may still be unknown (empty).
+    """
+    return [
+        {
+            "labelSelector": {"matchExpressions": [{"key": key, "operator": "NotIn", "values": [name]}]},
+            "topologyKey": "kubernetes.io/hostname",
+        }
+        for key, name in ((GROUP_LABEL, pod), (_EXPERIMENT_LABEL, experiment))
+        if name
+    ]
 
 
 def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems: list[Problem]) -> dict[str, Decision]:
     decisions: dict[str, Decision] = {}
-    for name, process in pod.processes.items():
-        if process.assign_to is None:
-            continue
+    wishes = {name: process.assign_to for name, process in pod.processes.items() if process.assign_to is not None}
+    # Processes that leave the pool open follow the others of their group, or choose one together.
+    together = joint_pool(wishes.values(), pools, wants_spot=experiment.placement.spot) if len(wishes) > 1 else ""
+    for name, wish in wishes.items():
         path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
         try:
-            decision = _decision_for(process.assign_to, experiment, pools)
+            decision = _decision_for(wish, experiment, pools, together)
         except (SpecError, PlacementError) as error:
             key = getattr(error, "at", "")
             where = f"{path}.assign_to" + (f".{key}" if key.isidentifier() else "")
@@ -245,7 +254,7 @@ def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems:
     return decisions
 
 
-def _settle_pod(pod: Pod, decisions: Mapping[str, Decision]) -> PodSettings:
+def _settle_pod(pod: Pod, decisions: Mapping[str, Decision], experiment: str) -> PodSettings:
     settings = pod.settings
     if not decisions:
         return settings
@@ -261,7 +270,7 @@ def _settle_pod(pod: Pod, decisions: Mapping[str, Decision]) -> PodSettings:
         {key: value for decision in chosen for key, value in decision.selector},
         [toleration for decision in chosen for toleration in decision.tolerations],
         {ANNOTATION: assigned[-1]} if assigned else {},
-        exclusive_term(pod.name) if any(decision.is_exclusive for decision in chosen) else None,
+        exclusive_terms(pod.name, experiment) if any(decision.is_exclusive for decision in chosen) else [],
     )
 
 

@@ -7,9 +7,10 @@ uses Symphony's own numbers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -46,9 +47,16 @@ class Decision:
     is_exclusive: bool = False
     reason: str = ""
 
+    @property
+    def shared(self) -> tuple[Literal["cpu", "memory"], ...]:
+        """The resources that the process gets on behalf of its whole pod: those of a share of a machine."""
+        return ("cpu", "memory") if self.mode in ("machine", "gpu") else ()
 
-def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = False) -> Decision:
+
+def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = False, group_pool: str = "") -> Decision:
     """Resolve `assignment` on `pools`; None if no pools are known, which is only possible for named pools.
+
+    An assignment that leaves the pool open gets `group_pool`, the pool of its group, if there is one.
 
     Raises SpecError for wrong use: an unknown pool or GPU type, a share that does not divide the GPUs, GPUs on a pool
     without any. The plan checks if everything fits.
@@ -63,7 +71,34 @@ def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = Fa
         return _on_pool(assignment, _required_pool(assignment, pools), "as asked")
     if assignment.node_pool_name is not None:
         return _on_pool(assignment, named_pool(assignment.node_pool_name, pools), "the pool was named")
+    if group_pool:
+        count = assignment.gpu_count if assignment.gpu_count is not None else int(assignment.gpu_type is not None)
+        asked = msgspec.structs.replace(assignment, gpu_count=count)
+        return _on_pool(asked, named_pool(group_pool, pools), "the pool of its group")
     return _best_fit(assignment, pools, wants_spot=wants_spot)
+
+
+def joint_pool(assignments: Iterable[Assignment], pools: Pools | None, *, wants_spot: bool) -> str:
+    """Return the pool for those processes of a group that name none: that of the others, else the best fit for all.
+
+    Empty if no pool fits, or if the processes name several.
+    """
+    every = list(assignments)
+    named = {each.node_pool_name for each in every if each.node_pool_name is not None}
+    if named or pools is None:
+        return named.pop() if len(named) == 1 else ""
+    kinds = [each.gpu_type for each in every if each.gpu_type is not None]
+    total = Assignment(
+        assign_to="resource",
+        cpu=sum(each.cpu or 0 for each in every),
+        memory_m=sum(each.memory_m or 0 for each in every),
+        gpu_count=sum(int(each.gpu_type is not None) if each.gpu_count is None else each.gpu_count for each in every),
+        gpu_type=kinds[0] if kinds else None,
+    )
+    try:
+        return _best_fit(total, pools, wants_spot=wants_spot).pool
+    except SpecError:
+        return ""  # the process with this GPU type reports it
 
 
 def named_pool(name: str, pools: Pools) -> Pool:
@@ -107,7 +142,7 @@ def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
 def _machine(assignment: Assignment, pool: Pool) -> Decision:
     """Return one n-th of a machine of the pool: of all resources left for pods, rounded down."""
     parts = 1 if assignment.process_per_machine is None else assignment.process_per_machine
-    if parts < 1:
+    if parts < 1 or parts != int(parts):
         raise SpecError.one(f"process_per_machine is {parts}", "process_per_machine", "1 is a whole machine")
     usable = pool.usable
     gpus, chips = usable.get("nvidia.com/gpu", 0), usable.get("google.com/tpu", 0)
@@ -170,6 +205,9 @@ def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
     gpus, has = assignment.gpu_count or 0, pool.usable.get("nvidia.com/gpu", 0)
     if gpus > has:
         raise SpecError.one(f"{gpus} GPUs are asked of pool {pool.name}, whose nodes have {has}", "gpu_count")
+    if assignment.gpu_type is not None and not gpu_matches(assignment.gpu_type, pool.gpu_type):
+        what = f"pool {pool.name} has {pool.gpu_type or 'no GPUs'}, not {assignment.gpu_type}"
+        raise SpecError.one(what, "gpu_type", "leave it out, or name another pool")
     return _as_asked(
         assignment,
         pool=pool.name,

@@ -127,7 +127,7 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
         best, certain = _best_packing(part.own)
         return list(_groups(part, best, is_certain=certain))
 
-    bounded = list(_with_unknown(loads.system, with_uncertainties(own, pools, judged, groups_without)))
+    bounded = list(_with_unknown(loads.system, with_uncertainties(own, pools, judged, groups_without), pools))
     groups = tuple(sorted(with_remediations(bounded, loads.full, pools.catalog), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
@@ -144,7 +144,7 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
     )
 
 
-def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
+def _with_unknown(cluster: Cluster, groups: Iterable[Group], pools: Pools) -> Iterable[Group]:
     """Yield the groups; UNKNOWN if outside of the model, or if pods without rules may share their nodes.
 
     A NO remains if no node can hold a single pod, whatever the other pods are.
@@ -157,8 +157,10 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
         if named[group.demand]:
             why = "it asks for a node by name, and no one knows the names of nodes to come"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
-        elif shape.unknown and (shape.is_unruly or group.verdict != "NO"):
-            yield replace(group, verdict="UNKNOWN", why=f"{', '.join(shape.unknown)}: outside of the model", next="")
+        elif group.verdict != "NO" and (limit := _limit_of(shape.namespace, pools)):
+            yield replace(group, verdict="UNKNOWN", why=f"{limit} may refuse its pods, and is not considered", next="")
+        elif (rules := cluster.unknown[group.demand]) and (shape.is_unruly or group.verdict != "NO"):
+            yield replace(group, verdict="UNKNOWN", why=f"{', '.join(rules)}: outside of the model", next="")
         elif group.verdict == "NO" and (uncertainty := _why_no_is_uncertain(cluster, group.demand)):
             why = f"{group.why}; but {uncertainty[0]}" if cluster.fits[group.demand] else uncertainty[0]
             yield replace(group, verdict="UNKNOWN", why=why, next=uncertainty[1])
@@ -167,6 +169,12 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group]) -> Iterable[Group]:
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         else:
             yield group
+
+
+def _limit_of(namespace: str, pools: Pools) -> str:
+    """Return a quota or limit range of `namespace`, or of any if it is not set; empty if there is none."""
+    found = (f"{name} of namespace {of}" for of, name in pools.limits if not namespace or of in ("", namespace))
+    return next(found, "")
 
 
 def _why_no_is_uncertain(cluster: Cluster, number: int) -> tuple[str, str] | None:
@@ -228,7 +236,7 @@ def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Gr
             for name, count in demand.members:
                 yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
             continue
-        proven = not cluster.unproven[number] and is_proven(loads.full, number) and is_whole(cluster, number)
+        proven = not cluster.unknown[number] and is_proven(loads.full, number) and is_whole(cluster, number)
         missing = packing.missing.get(number, 0)
         left_over = why_left_over(cluster, number, missing) if missing else ("", "")
         for name, count in reversed(demand.members):
@@ -250,9 +258,6 @@ def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Gr
 
 def _packable_text(loads: _Loads, number: int) -> tuple[str, str]:
     cluster = loads.own
-    unproven = cluster.unproven[number]
-    if unproven:
-        return f"a packing exists; {', '.join(unproven)} cannot be proven from here", ""
     if not is_whole(cluster, number):
         return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
     if is_proven(loads.system, number):

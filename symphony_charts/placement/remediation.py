@@ -112,7 +112,7 @@ def _proves(cluster: Cluster, demand: int, number: int, changed: Pool) -> bool:
     """Return True if the group is PROVEN after pool `number` is `changed`, with all other groups."""
     pools = [changed if index == number else pool for index, pool in enumerate(cluster.pools)]
     after = cluster_of(pools, cluster.demands)
-    return not after.unproven[demand] and is_proven(after, demand) and is_whole(after, demand)
+    return not after.unknown[demand] and is_proven(after, demand) and is_whole(after, demand)
 
 
 def _fewest(cluster: Cluster, demand: int, number: int) -> int:

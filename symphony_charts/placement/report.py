@@ -29,10 +29,10 @@ def unpriced(plan: Plan) -> list[str]:
 
 def _no_price(pool: Pool, nodes: int) -> str:
     gpus = f" + {pool.attached_gpus} {pool.gpu_type}" if pool.attached_gpus else ""
-    where = f"in {pool.region}" if pool.region else "of no known region"
+    where = f"in {pool.region}" if pool.region else "in an unknown region"
     if pool.region and pool.region not in default_prices().regions:
         where += ", a region without prices"
-    return f"{nodes} x {pool.machine_type or 'a machine of no known type'}{gpus} {where} (pool {pool.name})"
+    return f"{nodes} x {pool.machine_type or 'an unknown machine'}{gpus} {where} (pool {pool.name})"
 
 
 def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[str, object]:

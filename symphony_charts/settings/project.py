@@ -242,7 +242,7 @@ def read_settings(path: Path) -> Settings:
     except UnicodeDecodeError as error:
         raise SpecError.one("the settings are not UTF-8 text", at=str(path), next="save them as UTF-8") from error
     try:
-        settings = _settings_in(load(text))
+        settings = _settings_in(load(text, Defaults.__struct_fields__))
     except SpecError as error:
         raise with_location(error, path, text) from error
     # Paths in settings are relative to the settings file, not to the current folder.

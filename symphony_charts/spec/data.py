@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -21,6 +22,7 @@ from symphony_charts.spec.model import Experiment, Process
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.shorthand import expand
 from symphony_charts.spec.sources import Record
+from symphony_charts.spec.variable_names import Variable
 from symphony_charts.system.records import convert
 
 # Habits from Symphony, compose files and Kubernetes, and our key for each.
@@ -68,9 +70,100 @@ def _advice(key: str, path: str, keys: list[str]) -> str:
 def from_data(data: object, *, for_cluster: bool = False) -> Experiment:
     """Return the experiment that `data` describes: shorthand expanded, names sanitised, everything checked.
 
-    Raises SpecError with all type faults; if there are none, with all faults of the content.
+    Raises SpecError with all faults of types and content.
     """
-    return finish(to_record(data), for_cluster=for_cluster)
+    return read_record(data, for_cluster=for_cluster)[1]
+
+
+def read_record(
+    data: object,
+    problems: Sequence[Problem] = (),
+    *,
+    for_cluster: bool = False,
+    complete: Callable[[Experiment], Experiment] = lambda experiment: experiment,
+) -> tuple[Experiment, Experiment]:
+    """Return the experiment as written, and finished and passed to `complete`.
+
+    Raises SpecError with the `problems` of the text, all faults of types, and those of the content that do not follow
+    from them.
+    """
+    found, part = list(problems), None
+    try:
+        written = part = to_record(data)
+    except SpecError as error:
+        known = {_without_line(problem.path) for problem in found}
+        found += (problem for problem in error.problems if problem.path not in known)
+        part = _sound_part(data, error.problems)
+    for step in (lambda one: finish(one, for_cluster=for_cluster), complete) if part is not None else ():
+        try:
+            finished = part = step(part)
+        except SpecError as error:
+            found += independent(error.problems, found)
+    if found:
+        raise SpecError(found)
+    return written, finished
+
+
+def _without_line(path: str) -> str:
+    return re.sub(r"^line [\d:]+(, )?", "", path)
+
+
+# Keys that define what others refer to, and keys that refer to it.
+_DEFINING = frozenset(("binds", "exposes", "volumes", "processes", "groups", "prepare", "name", "configs", "secrets"))
+_REFERRING = frozenset(
+    ("connects", "after", "done_when", "order", "expose", "volume", "ready", "groups", "only", "names")
+)
+
+
+def independent(later: Sequence[Problem], earlier: Sequence[Problem]) -> list[Problem]:
+    """Return the problems in `later` that do not follow from those in `earlier`, whose places were left out."""
+    paths = [_without_line(problem.path) for problem in earlier]
+    steps = {_steps(path)[-1] for path in paths if path}
+    steps |= {name for problem in earlier for name in re.findall(r'did you mean "(\w+)"', problem.next)}
+    is_defined = _DEFINING.isdisjoint(steps) and all(_DEFINING.isdisjoint(_steps(path)[-2:]) for path in paths if path)
+    return [
+        problem
+        for problem in later
+        if not any(_is_below(path, problem.path) or _is_below(problem.path, path) for path in paths if path)
+        and _steps(problem.path)[-1] not in steps
+        and (is_defined or (_REFERRING.isdisjoint(_steps(problem.path)) and "$(SYMPH_" not in problem.what))
+    ]
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in re.split(r"[.\[\]]+", path) if step and not step.isdecimal()] or [""]
+
+
+def _sound_part(data: object, problems: Sequence[Problem]) -> Experiment | None:
+    """Return the experiment without the places of `problems`; None if what is left is none."""
+    if not isinstance(data, dict):
+        return None
+    expanded = _copy(expand(data)[0])
+    for path in sorted((problem.path for problem in problems), reverse=True):
+        _remove(expanded, path)
+    if not isinstance(expanded.get("name"), str):
+        expanded["name"] = "x"
+    with suppress(SpecError, msgspec.ValidationError, RecursionError):
+        return decoded(convert(expanded, Experiment))
+    return None
+
+
+def _remove(data: Any, path: str) -> None:
+    """Remove the value at `path`, or the nearest one around it."""
+    while isinstance(data, (dict, list)):
+        if isinstance(data, list):
+            index = re.match(r"\[(\d+)\]\.?", path)
+            key: Any = int(index[1]) if index and int(index[1]) < len(data) else None
+            path = path[index.end() :] if index else ""
+        else:
+            key = max((key for key in data if isinstance(key, str) and _is_below(path, key)), key=len, default=None)
+            path = path[len(key or "") :].removeprefix(".")
+        if key is None:
+            return
+        if not path or not isinstance(data[key], (dict, list)):
+            del data[key]
+            return
+        data = data[key]
 
 
 def to_record(data: object) -> Experiment:
@@ -130,7 +223,7 @@ _RUNNING = ("processes", "groups", "prepare")
 
 
 def changed(data: object, texts: Sequence[str]) -> object:
-    """Return the data of a spec with the assignments in `texts`; null removes a key.
+    """Return the data of a spec with the assignments in `texts`; null removes a key. Each Variable is set everywhere.
 
     Raises:
         UsageError: A text is not a list of ``PATH=VALUE``.
@@ -140,6 +233,9 @@ def changed(data: object, texts: Sequence[str]) -> object:
         return data
     result: dict[str, Any] = _copy(data)
     for text in texts:
+        if isinstance(text, Variable):
+            _set_variable(result, *text.split("=", 1))
+            continue
         assigned = _assigned(text)
         problems = list(_unknown_names(assigned, result, result, ()))
         if problems:
@@ -155,15 +251,41 @@ def at_changes(error: SpecError, texts: Sequence[str]) -> tuple[list[Problem], l
     ours, others = [], []
     for problem in error.problems:
         text = next((text for path, text in places if _is_below(problem.path, path)), None)
-        if text is None:
-            others.append(problem)
-        else:
+        variable = next((text for text in texts if isinstance(text, Variable) and _is_of(problem.path, text)), None)
+        if text is not None:
             ours.append(problem.moved_to(f"{_FLAG} {text}, {problem.path}"))
+        elif variable is not None:
+            ours.append(problem.moved_to(f"-E {variable}, {problem.path}"))
+        else:
+            others.append(problem)
     return ours, others
+
+
+def _set_variable(data: dict[str, Any], key: str, value: str) -> None:
+    """Set a variable in every process and step, and in the local settings that would override it."""
+    holders = [data, *_maps(data.get("groups"))]
+    processes = [process for holder in holders for process in _maps(holder.get("processes"))]
+    for process in [*processes, *_maps(data.get("prepare"))]:
+        if isinstance(variables := process.setdefault("env", {}), dict):
+            variables[key] = value
+    for holder in [data, *processes]:
+        if key in (variables := sub(holder, "local", "env")):
+            variables[key] = value
+
+
+def _maps(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value.values() if isinstance(item, dict)] if isinstance(value, dict) else []
+
+
+def _is_of(path: str, variable: str) -> bool:
+    # The reader of YAML puts its own line before the path; such a fault is in the file.
+    return not path.startswith("line ") and path.endswith(f".env.{variable.partition('=')[0]}")
 
 
 def _assigned(text: str) -> dict[str, Any]:
     assigned: dict[str, Any] = {}
+    if isinstance(text, Variable):
+        return assigned
     assign(assigned, text, typed, _FLAG)
     return assigned
 

@@ -17,10 +17,9 @@ from pathlib import Path
 import msgspec
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.yaml_read import line_of, load, place
-from symphony_charts.spec.checks.finish import finish
+from symphony_charts.formats.yaml_read import line_of, load_with_problems, place
 from symphony_charts.spec.checks.names import with_clean_names
-from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, spec_path, to_data, to_record
+from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, read_record, spec_path, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.python_files import refuse_words, run_file
@@ -47,12 +46,65 @@ _OTHERS = {
 _SPEC_KEYS = ("processes", "groups")
 _FORMATS: tuple[tuple[str, Sequence[str], str, str], ...] = (
     ("services", _SPEC_KEYS, "a docker compose file", "symph import compose {path} --to experiment.yaml"),
+    ("version processes", ("groups", "name"), "a process-compose file", "its processes become `processes:`; " + _BEGIN),
+    ("session_name windows", (), "a tmuxp session", "each pane becomes a process; " + _BEGIN),
+    ("resources run", _SPEC_KEYS, "a SkyPilot task", "what `run` starts becomes a process; " + _BEGIN),
+    ("setup run", _SPEC_KEYS, "a SkyPilot task", "what `run` starts becomes a process; " + _BEGIN),
+    ("cluster_name provider", _SPEC_KEYS, "a Ray cluster", "its programs become processes; " + _BEGIN),
     ("apiVersion kind", (), "a Kubernetes manifest ({kind})", "kubectl apply -f {path} creates it; " + _BEGIN),
     ("apiVersion version", (), "the Chart.yaml of a Helm chart", "give the spec that it was made of"),
     ("repository", _SPEC_KEYS, "a settings file (.symph.yaml)", "give the spec beside it; " + _BEGIN),
     ("pools", _SPEC_KEYS, "a file of node pools", "give it to a plan: symph plan SPEC --pools {path}"),
     ("groups workload run", (), "the values of a chart", "give them with its spec: symph package SPEC -f {path}"),
     ("groups fullnameOverride", (), "the values of a chart", "give them with its spec: symph package SPEC -f {path}"),
+)
+# Formats of other tools, by a pattern that their text or their file's name has: the format, and the next step.
+_COMPOSED_KEYS = (
+    r"version|is_strict|log_level|log_location|environment| +(availability|readiness_probe|is_daemon|shutdown)"
+)
+_COMPOSED = "`command` of a process becomes its `cmds`, `depends_on` becomes `after`; " + _BEGIN
+_TASK = "`{0}` become `cmds` of a process, nodes its `replicas`, accelerators its `gpus`; " + _BEGIN
+_TOOLS: tuple[tuple[str, str, str], ...] = (
+    (r"(?s)\A(?=.*^(resources|num_nodes|workdir|service):)(?=.*^(run|setup):)", "a SkyPilot task", _TASK.format("run")),
+    (
+        r"(?s)\A(?=.*^type: *(task|service|dev-environment)\b)(?=.*^(commands|ide|image|resources):)",
+        "a dstack configuration",
+        _TASK.format("commands"),
+    ),
+    (
+        rf"(?s)\A(?=.*^processes:)(?!.*^(name|groups|image):).*^({_COMPOSED_KEYS}):",
+        "a process-compose file",
+        _COMPOSED,
+    ),
+    (
+        r"(?s)\A(?=.*^session_name:)(?=.*^windows:)",
+        "a tmuxp session",
+        "each pane becomes a process, its `shell_command` the `cmds`; " + _BEGIN,
+    ),
+    (
+        r"(?s)\A(?=.*^cluster_name:)(?=.*^(provider|available_node_types|head_node_type):)",
+        "the configuration of a Ray cluster",
+        "the head and the workers become processes with `ray start` in their `cmds`; " + _BEGIN,
+    ),
+    (
+        r"(?s)\A(?=.*^blueprint_name:)(?=.*^deployment_groups:)|xpk (workload|cluster) create",
+        "a file of xpk",
+        "what `--command` says becomes `cmds` of a process; symph plan SPEC --pools FILE takes node pools; " + _BEGIN,
+    ),
+    (
+        r"^def (?P<component>\w+)\((?:[^()]|\([^()]*\))*\) *-> *[\w.]*AppDef\b",
+        "a TorchX component",
+        "symph import torchx {path}:{component} --to experiment.yaml",
+    ),
+)
+_NAMES: tuple[tuple[str, str, str], ...] = (
+    (r"Procfile.*|.*\.[Pp]rocfile", "a Procfile", "each line becomes a process with `cmds`; " + _BEGIN),
+    (r"\.torchxconfig", "settings of TorchX", "give the AppDef or the component: symph import torchx --help"),
+    (
+        r"values.*\.ya?ml",
+        "the values of a Helm chart",
+        "helm install NAME CHART -f {path} takes them; symph package SPEC -f {path} for a chart of a spec",
+    ),
 )
 
 
@@ -62,15 +114,19 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
         quoted or plain for quoted, plain in re.findall(r'^(?:[ \t{]{0,5}"(\w+)"|(\w+))[ \t]*:', text, re.MULTILINE)
     }
     kind = re.search(r'^[ \t"]*kind"?[ \t]*:[ \t]*["\']?(\w+)', text, re.MULTILINE)
-    found = (form[2:] for form in _FORMATS if keys.issuperset(form[0].split()) and keys.isdisjoint(form[1]))
-    said = next(found, _OTHERS.get(path.suffix))
+    found = [form[2:] for form in _FORMATS if keys.issuperset(form[0].split()) and keys.isdisjoint(form[1])]
+    tools = [(re.search(pattern, text, re.MULTILINE), *said) for pattern, *said in _TOOLS]
+    found += [(what, step) for match, what, step in tools if match]
+    found += [(what, step) for pattern, what, step in _NAMES if re.fullmatch(pattern, path.name)]
+    said = next(iter(found), _OTHERS.get(path.suffix))
     if said is None:
         return None
     what, step = said
     if "{kind}" in what and kind is not None and kind[1] == "DIJob":
         what, step = "a DIJob of DI-engine", "symph import dijob {path} --to experiment.yaml"
     what = what.format(kind=kind[1] if kind else "object")
-    step = step.format(name=shlex.quote(path.name), path=shlex.quote(str(path)))
+    component = next((match["component"] for match, *_ in tools if match and match.groupdict()), "")
+    step = step.format(name=shlex.quote(path.name), path=shlex.quote(str(path)), component=component)
     return SpecError.one(f"this is {what}, not an experiment", str(path), step)
 
 
@@ -185,16 +241,22 @@ def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experime
     refuse_words(path)
     text = _text_of(path)
     try:
-        data = _json(text) if path.suffix == ".json" and text.strip() else load(text)
-        written = to_record(changed(data, changes))
-        return written, with_files(finish(written), path.parent)
+        is_json = path.suffix == ".json" and bool(text.strip())
+        data, problems = (_json(text), []) if is_json else load_with_problems(text)
+        complete = partial(with_files, folder=path.parent)
+        return read_record(changed(data, changes), problems, complete=complete)
     except SpecError as error:
         raise mistaken_for(path, text) or with_location(error, path, text, changes) from error
 
 
 def _read_python(path: Path, changes: Sequence[str]) -> Experiment:
-    _text_of(path)
-    result = run_file(path)
+    text = _text_of(path)
+    try:
+        result = run_file(path)
+    except SpecError as error:
+        if "AppDef" in text and (fault := mistaken_for(path, text)):
+            raise fault from error
+        raise
     try:
         experiment = _experiment_of(result)
         return with_files(from_data(changed(to_data(experiment), changes)) if changes else experiment, path.parent)

@@ -291,6 +291,8 @@ _SHORT: dict[str, tuple[Schema, ...]] = {
     "ready": (_PROBE,),
     "initial_delay": (_SPAN,),
     "period": (_SPAN,),
+    "deadline": (_SPAN,),
+    "grace_period": (_SPAN,),
     "timeout": (_SPAN,),
     "tcp": (_PROBE,),
     "http": (_PROBE,),

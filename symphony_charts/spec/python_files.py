@@ -61,6 +61,11 @@ def run_file(path: Path) -> object:
     return result
 
 
+def is_reading() -> bool:
+    """Return True while a spec file is being read."""
+    return _MODULE in sys.modules
+
+
 def note_launch(experiment: object) -> bool:
     """Return True while a spec file is being read: `experiment` is then its result, and must not start."""
     module = sys.modules.get(_MODULE)

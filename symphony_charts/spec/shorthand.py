@@ -187,6 +187,10 @@ def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | 
         volume = {"type": kind, **value}
     elif isinstance(value, str) and field:
         volume = {"type": kind, field: value}
+        if kind == "host_path" and not value.startswith("/"):
+            what, step = f'"{value}" is no absolute path', f"{_own_folder(value)}, or the path from / on"
+            report(Problem(what=what, path=join(path, kind), next=step))
+            volume[field] = "/relative"
     elif kind == "empty_dir" and value in (None, True):
         volume = {"type": kind}
     else:
@@ -196,11 +200,21 @@ def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | 
     return volume, _name_of(volume, kind)
 
 
+def _own_folder(path: str) -> str:
+    return f"a folder of yours: `{{claim: {{claim: data, local: {path}}}, at: /data}}`"
+
+
 def parse_mounts(text: str, path: str, report: Report) -> list[Data]:
     """Return the mounts of ``type=bind|volume|device,src=,dst=[,readonly][,perm=]``, each with its volume inline.
 
     A further ``type=`` begins a new mount. Source: meta-pytorch/torchx, torchx/specs/api.py, parse_mounts.
     """
+    source, colon, target = text.partition(":")
+    if colon and "=" not in text:
+        volume = f"{{host_path: {source}, at: {target}}}" if source.startswith("/") else ""
+        step = f"write `{volume}`" if volume else _own_folder(source)
+        report(Problem(what=f'"{text}" is a mount as docker writes it', path=path, next=step))
+        return []
     mounts: list[dict[str, str]] = []
     for option in text.split(","):
         key, _, value = option.strip().partition("=")
@@ -429,6 +443,7 @@ _LOCAL: dict[str, _Expander] = {**_RUN, "pass_env": _form(words)}
 _POD: dict[str, _Expander] = {
     **dict.fromkeys(("node_selector", "capabilities", "labels", "annotations"), _form(texts)),
     "restart": _form(restart),
+    **dict.fromkeys(("deadline", "grace_period"), _form(_seconds)),
     "tolerations": _form(tolerations),
     "pod_overlay": _form(plain),
     "names": _form(words),

@@ -39,6 +39,28 @@ Part: TypeAlias = Literal["HOST", "PORT", "ADDR", "HOSTS", "BIND_HOST"]
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
+class Variable(str):
+    """A change of a spec, ``KEY=VALUE``, that sets a variable in every process."""
+
+    __slots__ = ()
+
+
+def parse_env_file(text: str) -> dict[str, str]:
+    """Return the variables of a ``KEY=value`` file, without comments, blank lines and quotes around values."""
+    variables: dict[str, str] = {}
+    for line in text.splitlines():
+        name, equals, value = line.strip().removeprefix("export ").partition("=")
+        value = value.strip()
+        if not equals or name.startswith("#"):
+            continue
+        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+            value = value[1:-1]
+        else:
+            value = value.split(" #", 1)[0].rstrip()
+        variables[name.strip()] = value
+    return variables
+
+
 def service_prefix(service: str) -> str:
     """Return the prefix of a service's variables: ``replay-server`` -> ``SYMPH_REPLAY_SERVER``."""
     return f"SYMPH_{_upper(service)}"

@@ -29,6 +29,17 @@ _MOST_TRIALS = 10_000
 _LONGEST_NAME = 40
 _STEP = re.compile(r"[^.\[\]]+|\[\d{1,4}\]")
 # Numbers as programs write them; `007` and `1_000` are texts.
+# Forms of other tools, which would become one text or several broken ones.
+_COMMAS = "write the values with commas and nothing around them, as in {key}=0.1,0.2"
+_RANGE = "write first..last or first..last..step, as in {key}=1..5 or {key}=0.1..0.5..0.1"
+_ONE_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
+_MISREAD = {
+    rf"^{_ONE_NUMBER}\s*:\s*{_ONE_NUMBER}(\s*:\s*{_ONE_NUMBER})?$": _RANGE,
+    rf"(^|,)({_ONE_NUMBER}\.\.|\.\.{_ONE_NUMBER})(,|$)": _RANGE,
+    rf"^{_ONE_NUMBER}(\s*;\s*|\s+){_ONE_NUMBER}": _COMMAS,
+    r"""^[\[({\"'][^\])}"']*,.*[\])}"']$""": _COMMAS,
+    r"^((np|numpy|torch|math)\.)?(range|arange|linspace|logspace|uniform|loguniform|choice)\(": _COMMAS,
+}
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -62,6 +73,9 @@ class Trial:
 def parse_axis(text: str) -> Axis:
     """Return the axis of ``key=a,b,c`` or ``key=first..last[..step]`` (both ends). Raises UsageError."""
     key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
+    for pattern, step in _MISREAD.items():
+        if re.search(pattern, values, re.ASCII | re.IGNORECASE):
+            raise UsageError(f"--grid {text} is not a list of values, nor a range", next=step.format(key=key))
     choices = list(dict.fromkeys(part for item in values.split(",") for part in _expand(item, text)))
     first: dict[object, str] = {}
     for choice in choices:
@@ -180,6 +194,9 @@ def _expand(item: str, text: str) -> Iterator[str]:
         numbers = [Decimal(part) for part in parts] if len(parts) in (2, 3) else []
     except InvalidOperation:
         numbers = []
+    if len(numbers) == 2 and any(number != number.to_integral_value() for number in numbers if number.is_finite()):
+        step = f"write {item}..STEP, list the values with commas, or draw them: --uniform {text} --random 10"
+        raise UsageError(f'--grid does not know the step from {numbers[0]} to {numbers[1]} in "{text}"', next=step)
     if not numbers or not all(number.is_finite() for number in numbers):
         if not item:
             raise UsageError(f'--grid has an empty value in "{text}"')

@@ -305,6 +305,32 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
     return [ProcessRecord(pid=pid, start=stats[pid].start) for pid in sorted(pids)]
 
 
+def holders(path: Path) -> list[int]:
+    """Return the pids of all other processes here that have the file `path` open, as far as we may see that."""
+    try:
+        wanted = path.stat()
+    except OSError:
+        return []
+    return [pid for pid, _ in _others() if _has_open(pid, wanted)]
+
+
+def command_line(pid: int) -> list[str]:
+    """Return the argv of `pid`; empty if it is gone or a kernel thread."""
+    with contextlib.suppress(OSError):
+        return os.fsdecode((PROC / str(pid) / "cmdline").read_bytes()).split("\0")[:-1]
+    return []
+
+
+def _has_open(pid: int, wanted: os.stat_result) -> bool:
+    with contextlib.suppress(OSError):
+        for descriptor in (PROC / str(pid) / "fd").iterdir():
+            # A descriptor may be closed meanwhile.
+            with contextlib.suppress(OSError):
+                if os.path.samestat(descriptor.stat(), wanted):
+                    return True
+    return False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Used:
     """The resources of several processes: seconds of CPU so far, and bytes of resident memory now."""

@@ -112,11 +112,12 @@ def press(own: Own, *keys: str) -> None:
 
 def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, tmp_path: Path) -> None:
     run = start(tmp_path, processes=PROCESSES)
+    until(lambda: run.state().processes[3].phase == "failed")
     # In a locale without UTF-8, tmux answers with _ for every non-ASCII character.
     own.type("env -u TMUX LC_ALL=C symph attach exp --tile")
     own.seen("learner  running", "agent-0  running", "agent-1  running", "done  failed 3")
     own.seen("step 1", "step 2", "agent 1 speaks", "last words")
-    own.seen("failed: done   exp  failed", "learner 1/1  agent 2/2", "q: leave")
+    own.seen("exp  running (1 failed)", "failed: done   learner 1/1  agent 2/2", "q: leave")
     assert own.tmux("list-panes", "-a", "-F", "#{pane_title}").count("evil") == 0
 
     up.restart(run, [0])
@@ -127,7 +128,7 @@ def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, t
     own.seen("agent-1  running")
     press(own, "Right", "a")
     until(lambda: "symph" in ask(run, "list-clients"))
-    assert current(run) == "1"
+    assert current(run) == "0"
     ask(run, "detach-client", "-s", "symph")
     own.seen("q: leave")
     press(own, "q")
@@ -160,14 +161,15 @@ def settings(own: Own) -> list[str]:
 def test_in_the_users_own_session_a_window_comes_and_goes_and_no_setting_changes(
     own: Own, tmp_path: Path, number: signal.Signals
 ) -> None:
-    start(tmp_path, processes=PROCESSES)
+    run = start(tmp_path, processes=PROCESSES)
+    until(lambda: run.state().processes[3].phase == "failed")
     own.tmux("set-option", "-gw", "remain-on-exit", "on")
     before = settings(own)
     own.type(f"sh -c 'echo $$ >{tmp_path}/pid; exec symph attach exp --tile --into-current'")
     until(lambda: _has_tiles(own))
     panes = own.tmux("list-panes", "-s", "-t", "mine", "-F", "#{@symph_title}|#{pane_id}").splitlines()[1:]
-    assert [pane.split()[0] for pane in panes] == ["learner", "agent-0", "agent-1", "done"]
-    for pane, words in zip(panes, ("step 2", "agent 0 speaks", "agent 1 speaks", "last words"), strict=True):
+    assert [pane.split()[0] for pane in panes] == ["done", "learner", "agent-0", "agent-1"]
+    for pane, words in zip(panes, ("last words", "step 2", "agent 0 speaks", "agent 1 speaks"), strict=True):
         until(lambda pane=pane, words=words: words in own.tmux("capture-pane", "-p", "-t", pane.partition("|")[2]))  # type: ignore[misc]
     assert settings(own)[:-1] == before[:-1]
     os.kill(int((tmp_path / "pid").read_text()), number)

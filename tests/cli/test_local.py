@@ -196,10 +196,12 @@ def test_a_real_bash_completes_experiments_and_processes(
     program = """
         source c.bash
         try() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _shtab_symph; echo "${COMPREPLY[*]}"; }
-        try symph down e; try symph logs ""; try symph local replay e; try symph local re
+        try symph down e; try symph logs ""; try symph local replay e; try symph local re; try symph publish --env ""
+        symph down exp >/dev/null 2>&1; try symph down e; try symph logs a e
     """
+    (tmp_path / ".symph.yaml").write_text("environments: [dev, prod]\n")
     done = subprocess.run(["bash", "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.splitlines() == ["exp", "a b", "exp", "render replay"]
+    assert done.stdout.splitlines() == ["exp", "a b", "exp", "render replay", "dev prod", "", "exp"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

@@ -283,11 +283,59 @@ def test_restart_takes_its_words_as_logs_and_exec_do(tmp_path: Path) -> None:
     assert symph("restart", "a", "b", "--dry-run", "-o", "name").stdout.split() == ["a", "b"]
 
 
-def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_experiment(tmp_path: Path) -> None:
+def test_verbs_that_look_mean_the_last_run_of_this_folder_after_its_end(folders: tuple[Path, Path]) -> None:
+    one, two = folders
+    ended = "name: {}\nprocesses: {{a: {{command: [echo, {}]}}}}\n"
+    for name in ("first", "last"):
+        (two / f"{name}.yaml").write_text(ended.format(name, name))
+        assert symph("run", f"{name}.yaml", cwd=two).returncode == 0
+    assert symph("up", cwd=one).returncode == 0
+    assert symph("logs", cwd=two).stdout == symph("logs", "a", cwd=two).stdout == "last\n"
+    assert symph("ps", "-q", cwd=two).stdout == "a\n"
+    assert symph("use", cwd=two).stdout == "last\n"
+    status = json.loads(symph("status", "-o", "json", cwd=two).stdout)["items"]
+    assert [(row["name"], row["phase"]) for row in status] == [("one", "running"), ("last", "succeeded")]
+    assert symph("logs", "first", "a", cwd=two).stdout == "first\n"
+    assert symph("down", "one").returncode == 0
+    done = symph("down", cwd=two)
+    assert (done.returncode, "last has ended, and no experiment runs here" in done.stderr) == (8, True), done
+
+
+def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_experiment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     symph("up", spec(tmp_path, "name: exp\nprocesses: {a: {command: [echo, hi]}}\n"), "--wait")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
     done = symph("logs", "a")
     assert done.returncode == 8
     assert '"a" is a process of exp, which ended' in done.stderr
     assert "next: symph logs a exp" in done.stderr
-    assert "ended: exp\n  next: symph ps exp" in symph("p").stderr
+    assert "exp was the last one to end\n  next: symph ps exp" in symph("p").stderr
     assert 'there is no experiment "nobody", and nothing runs' in symph("logs", "nobody").stderr
+
+
+def test_one_failure_beside_others_that_run_is_no_failed_experiment(tmp_path: Path) -> None:
+    processes = "{bad: {cmds: ['exit 3']}, good: {command: [sleep, '300']}}"
+    symph("up", spec(tmp_path, f"name: exp\nlocal: {{on_exit: keep}}\nprocesses: {processes}\n"))
+    eventually(lambda: "running (1 failed)" in symph("ls").stdout, 60)
+    for verb in (["describe", "exp"], ["status", "exp"], ["top", "exp", "--once"]):
+        assert "failed" in symph(*verb).stdout
+    assert [item["phase"] for item in json.loads(symph("ls", "-o", "json").stdout)["items"]] == ["running"]
+    assert symph("wait", "exp", "--for", "running").stdout == "exp running (1 failed)\n"
+    assert "has failed and will not be succeeded: bad failed 3" in symph("wait", "exp", "--for", "succeeded").stderr
+    late = symph("wait", "exp", "--for", "ended", "--timeout", "1s").stderr
+    assert '"exp" is not ended after 1 s, but running: bad failed 3' in late
+    assert '"good" is not succeeded after 1 s, but running\n' in (
+        symph("wait", "exp", "-p", "good", "--for", "succeeded", "--timeout", "1s").stderr
+    )
+
+
+def test_a_command_beside_a_process_has_its_path_and_the_status_of_a_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    symph("up", spec(tmp_path, FOREVER))
+    assert symph("exec", "a", "--", "sh", "-c", "kill -9 $$").returncode == 137
+    assert symph("ssh", "a", stdin='echo "$PATH"; kill -15 $$\n').stdout.startswith(f"{tmp_path / 'bin'}:")
+    assert symph("ssh", "a", stdin="kill -15 $$\n").returncode == 143

@@ -17,11 +17,13 @@ COMMANDS = {" ".join(command.words): command for command in all_commands()}
 # The destination of each flag, in every verb that has it.
 MEANINGS = {
     "-A": "all_namespaces",
+    "-E": "spec_set",
     "-e": "experiment_name",
     "-l": "selector",
     "-n": "namespace",
     "-o": "output",
     "-q": "quiet",
+    "-t": "tail",
     "-v": "verbose",
     "-w": "watch",
     "-y": "yes",
@@ -36,6 +38,8 @@ MEANINGS = {
     "--output": "output",
     "--repo": "repo",
     "--set": "set",
+    "--setenv": "spec_set",
+    "--sign": "sign",
     "--spec-set": "spec_set",
     "--timeout": "timeout",
     "--values": "values",
@@ -67,6 +71,7 @@ def options_of(command: Command) -> set[str]:
 def test_a_flag_means_one_thing_in_every_verb(name: str) -> None:
     verb = name.split()[-1]
     meanings = {**MEANINGS, "-f": "follow" if verb in ("logs", "events") else "values"}
+    meanings["-d"] = "dest" if verb == "package" else "detach"
     given = {flag: action.dest for action in shown(COMMANDS[name]) for flag in action.option_strings}
     assert {flag: dest for flag, dest in given.items() if dest != meanings.get(flag, dest)} == {}
 

@@ -182,7 +182,7 @@ def test_helm_verifies_a_signed_chart(
     (tmp_path / "ring.gpg").write_bytes(ring)
     os.environ["GNUPGHOME"] = str(home)
     try:
-        place.push(str(site[0]), "--sign", "ann@example.org")
+        place.push(str(site[0]), "--prov", "ann@example.org")
     finally:
         del os.environ["GNUPGHOME"]
         subprocess.run(["gpgconf", "--kill", "gpg-agent"], check=True, timeout=30, env=env)

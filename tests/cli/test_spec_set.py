@@ -136,3 +136,54 @@ def test_a_chart_has_no_spec_to_change(symph: Symph) -> None:
     symph("package", "exp.yaml")
     said = symph("install", "dist/exp", "--spec-set", "processes.client.replicas=2", status=2).stderr
     assert "package its spec again" in said
+
+
+def variables(symph: Symph, *args: str) -> dict[str, set[str | None]]:
+    """Return the values of each variable that `args` set, in all processes."""
+    told = json.loads(symph("local", "render", "exp.yaml", *args, "-o", "json").stdout)
+    found: dict[str, set[str | None]] = {}
+    for process in told["processes"]:
+        for name in ("LR", "NEW", "A", "HOME"):
+            found.setdefault(name, set()).add(process["env"].get(name))
+    return found
+
+
+def test_a_variable_is_set_in_every_process(symph: Symph, tmp_path: Path) -> None:
+    (tmp_path / "a.env").write_text("# a comment\nexport A='a, b'\nNEW=2\n")
+    found = variables(symph, "-E", "LR=1,2=3", "--env-file", "a.env", "--setenv", "NEW=3", "-E", "HOME")
+    assert found == {"LR": {"1,2=3"}, "NEW": {"3"}, "A": {"a, b"}, "HOME": {str(tmp_path)}}
+
+
+def test_a_variable_of_the_command_line_beats_local_ones(symph: Symph, tmp_path: Path) -> None:
+    file = tmp_path / "exp.yaml"
+    file.write_text(
+        f"local: {{env: {{A: x}}}}\n{SPEC}".replace("  twin: *base\n", "").replace(
+            "[work]", "[work], local: {env: {LR: z}}"
+        )
+    )
+    found = variables(symph, "-E", "A=1", "-E", "LR=2")
+    assert (found["A"], found["LR"]) == ({"1"}, {"2"})
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        (("-E", "NOT_SET"), 2, '"NOT_SET" is not KEY=VALUE'),
+        (("-E", "=1"), 2, '"=1" is not KEY=VALUE'),
+        (("--env-file", "no.env"), 2, "cannot read no.env"),
+        (("--env-file", "bad.env"), 2, 'bad.env:2 is not KEY=VALUE: "just words"'),
+        (("-E", "SYMPH_RUN=1"), 3, "at:   -E SYMPH_RUN=1, processes.server.env.SYMPH_RUN"),
+    ],
+)
+def test_a_variable_that_cannot_be_set_is_refused(
+    symph: Symph, tmp_path: Path, words: tuple[str, ...], status: int, said: str
+) -> None:
+    (tmp_path / "bad.env").write_text("A=1\njust words\n")
+    done = symph("validate", "exp.yaml", *words, status=status)
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["run", "up", "install", "publish", "sweep"])
+def test_verbs_that_start_experiments_take_variables(verb: str) -> None:
+    flags = next(command.flags for command in all_commands() if command.words == (verb,))
+    assert {"--setenv", "--env-file"} <= set(flags)

@@ -60,7 +60,7 @@ def test_no_verb_prints_the_help_and_fails() -> None:
 
 @pytest.mark.parametrize("template", ["yaml", "python"])
 def test_a_new_experiment_can_be_read(template: str, tmp_path: Path) -> None:
-    assert main(["init", "My.Exp", "-t", template, "-d", str(tmp_path)]) == 0
+    assert main(["init", "My.Exp", "--template", template, "--dest", str(tmp_path)]) == 0
     [spec] = (tmp_path / "my-exp").glob("experiment.*")
     assert files.read(spec).experiment.name == "my-exp"
 
@@ -73,31 +73,31 @@ def test_bytecode_in_a_template_is_no_part_of_the_experiment(tmp_path: Path) -> 
     (compiled.parent / "a.py").write_text("")
     for path in (compiled / "a.cpython-313.pyc", compiled.parent / "b.pyc"):
         path.write_bytes(b"")
-    assert main(["init", "exp", "-t", str(template), "-d", str(tmp_path)]) == 0
+    assert main(["init", "exp", "--template", str(template), "--dest", str(tmp_path)]) == 0
     assert [path.name for path in (tmp_path / "exp").rglob("*")] == ["a.py"]
 
 
 @pytest.mark.parametrize("template", ["yaml", "python"])
 def test_a_new_experiment_comes_with_pools_on_which_it_fits(template: str, tmp_path: Path) -> None:
-    main(["init", "exp", "-t", template, "-d", str(tmp_path)])
+    main(["init", "exp", "--template", template, "--dest", str(tmp_path)])
     [spec] = (tmp_path / "exp").glob("experiment.*")
     planned = symph("plan", str(spec), "--pools", str(tmp_path / "exp" / "pools.yaml"))
     assert (planned.returncode, "PROVEN" in planned.stdout) == (0, True)
 
 
 def test_init_leaves_nothing_in_the_home(tmp_path: Path, private_places: Path) -> None:
-    symph("init", "exp", "-d", str(tmp_path))
+    symph("init", "exp", "--dest", str(tmp_path))
     assert list((private_places / "home").iterdir()) == []
 
 
 def test_init_never_touches_a_folder_that_is_there(tmp_path: Path) -> None:
     (tmp_path / "exp").mkdir()
-    assert main(["init", "exp", "-d", str(tmp_path)]) == 7
+    assert main(["init", "exp", "--dest", str(tmp_path)]) == 7
     assert list((tmp_path / "exp").iterdir()) == []
 
 
 def test_a_dry_run_of_init_makes_nothing(tmp_path: Path) -> None:
-    assert main(["init", "exp", "-d", str(tmp_path), "--dry-run"]) == 0
+    assert main(["init", "exp", "--dest", str(tmp_path), "--dry-run"]) == 0
     assert list(tmp_path.iterdir()) == []
 
 
@@ -110,13 +110,13 @@ def test_init_runs_no_hook_of_a_users_template(tmp_path: Path) -> None:
     hook.parent.mkdir()
     hook.write_text(f"#!/bin/sh\ntouch {tmp_path}/hooked\n")
     hook.chmod(hook.stat().st_mode | stat.S_IXUSR)
-    assert main(["init", "exp", "-t", str(template), "-d", str(tmp_path)]) == 0
+    assert main(["init", "exp", "--template", str(template), "--dest", str(tmp_path)]) == 0
     assert (tmp_path / "exp" / "a.txt").read_text() == "exp"
     assert not (tmp_path / "hooked").exists()
 
 
 def test_an_unknown_template_is_not_found(tmp_path: Path) -> None:
-    assert main(["init", "exp", "-t", "nothing", "-d", str(tmp_path)]) == 8
+    assert main(["init", "exp", "--template", "nothing", "--dest", str(tmp_path)]) == 8
 
 
 def test_the_doctor_fails_for_a_tool_that_is_missing(tmp_path: Path) -> None:

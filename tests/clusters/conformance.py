@@ -92,7 +92,7 @@ class TestStates:
         assert done.stdout.splitlines()[0].split()[:5] == ["GROUP", "NAME", "READY", "RESTARTS", "STATE"]
         assert [item["name"] for item in place.items("p", "exp")] == ["a", "b-0", "b-1"]
         item = place.items("lsp", "exp")[0]
-        fields = "gpus group index name phase place pod process ready reason restarts state status"
+        fields = "gpus group index name phase place pod process ready reason restarts state status tries"
         assert sorted(item) == fields.split()
         assert (item["phase"], item["ready"], item["restarts"]) == ("running", True, 0)
         waited = place.symph("wait", "exp", "--for=succeeded", "--timeout", "1")

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.compat.conftest import Script
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.usefixtures("symphony", "own_state")
@@ -106,6 +108,17 @@ def test_a_dry_run_launch_prints_the_objects(capsys: pytest.CaptureFixture[str])
     assert (kinds.count("Service") >= 2, "Job" in kinds) == (True, True)
     assert "changed: containers lose all capabilities" in err
     assert "which the input does not ask for: group/proc1, group/proc2, agent0 and 7 more" in err
+    Cluster.new("kubernetes").launch(topdown(), dry_run=True)
+    assert "changed:" not in capsys.readouterr().err  # once in a script
+
+
+def test_a_launcher_that_is_read_as_a_spec_reports_no_defaults(script: Script, tmp_path: Path) -> None:
+    (tmp_path / "launch.py").write_text(
+        "from symphony import Cluster\ncluster = Cluster.new('kube')\nexp = cluster.new_experiment('rl')\n"
+        "exp.new_process('p', container_image='u:1', args=['x'])\ncluster.launch(exp)\n"
+    )
+    done = script("render", tmp_path / "launch.py", module=("-m", "symphony_charts"))
+    assert (done.returncode, "changed:" in done.stderr) == (0, False), done.stderr
 
 
 @pytest.mark.parametrize("backend", ["kube", "tmux"])

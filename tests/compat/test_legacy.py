@@ -11,6 +11,8 @@ from hypothesis import given, settings
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_read import load
+from symphony_charts.importers.input_file import read
+from symphony_charts.integrations.symphony.importer import import_legacy
 from symphony_charts.integrations.symphony.kube import KubeExperimentSpec, KubeProcessSpec
 from symphony_charts.integrations.symphony.spec import ExperimentSpec
 from symphony_charts.integrations.symphony.subproc import SubprocExperimentSpec
@@ -32,6 +34,18 @@ def test_an_experiment_survives_each_backends_dump(kind: type[ExperimentSpec], d
     again = kind.load_dict(json.loads(json.dumps(made.dump_dict())))
     assert to_data(again.finish()) == to_data(made.finish())
     assert again.dump_dict() == made.dump_dict()
+
+
+def test_the_importer_reads_the_dump_of_a_launcher_whole() -> None:
+    exp = KubeExperimentSpec("rl")
+    process = exp.new_process("p", container_image="u:1", args=["x"])
+    process.exposes("tb")
+    process.pod_yml.data.spec["hostNetwork"] = True
+    process.container_yml.data["securityContext"] = {"privileged": True}
+    exp.compile()
+    imported = import_legacy(read(exp.dump_yaml_str().encode(), "dump.yaml"))
+    assert imported.experiment == exp.finish()
+    assert imported.report.lost == ()
 
 
 @pytest.mark.parametrize("file", ["symphony-tmux.yaml", "symphony-kube.yaml"])

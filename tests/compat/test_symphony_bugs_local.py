@@ -97,7 +97,7 @@ def test_32_a_failure_ends_the_others_and_is_the_managers_answer() -> None:
 def test_32_a_script_that_is_told_to_end_ends_its_children_and_does_not_claim_success(tmp_path: Path) -> None:
     code = (
         "from symphony_charts.integrations.symphony.subproc import SubprocManager as M\n"
-        "m = M('none', 'none'); m.launch('p', 'sleep 61'); print(m._children['p'].pid, flush=True); m.join()"
+        "m = M('none', 'none'); m.launch('p', 'sleep 61'); print(m.processes['p'].pid, flush=True); m.join()"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as script:
         assert script.stdout

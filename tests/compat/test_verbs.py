@@ -59,12 +59,19 @@ def test_the_arguments_of_a_verb_have_symphonys_names() -> None:
         assert names <= {action.dest for action in SymphonyParser().get_subparser(verb)._actions}, verb
 
 
-def test_a_verb_of_a_project_may_name_the_service_by_a_default(script: Script, tmp_path: Path) -> None:
+def test_a_verb_of_a_project_has_defaults_ls_prints_names_and_db_reports_names_that_are_not_there(
+    script: Script, tmp_path: Path
+) -> None:
     (tmp_path / "project.py").write_text(PROJECT)
     started = script(tmp_path / "project.py", "create")
     assert started.returncode == 0, started.stderr
     try:
         done = script(tmp_path / "project.py", "tensorboard", "-u")
         assert (done.returncode, done.stdout[:10]) == (0, "http://127"), done.stderr
+        for words in (("ls",), ("list-experiments",)):
+            assert script(tmp_path / "project.py", *words).stdout == "rl\n"
+        removed = script(tmp_path / "project.py", "db", "-f", "rl", "nosuch")
+        assert (removed.returncode, "nosuch" in removed.stderr) == (8, True), removed.stderr
+        assert script(tmp_path / "project.py", "ls").stdout == ""
     finally:
         script(tmp_path / "project.py", "delete", "rl", "-f")

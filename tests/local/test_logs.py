@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from symphony_charts.backend.status import LogQuery
+from symphony_charts.formats.printable import size
 from symphony_charts.local.logs import Clock, LogFile, Stamped, read_lines
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.supervisor.logs import LogClock
@@ -33,9 +34,9 @@ def written(folder: Path, lines: list[bytes], end: bytes, steps: list[tuple[int,
     moments = accumulate(later for _, later in steps)
     sizes = accumulate(size * width for size, _ in steps)
     clock = Clock(folder / "log")
-    for moment, size in zip(moments, sizes, strict=True):
-        if size <= len(content):
-            clock.append(1000 * moment, size)
+    for moment, end_of_row in zip(moments, sizes, strict=True):
+        if end_of_row <= len(content):
+            clock.append(1000 * moment, end_of_row)
     return LogFile(folder / "log")
 
 
@@ -48,7 +49,7 @@ def plainly(folder: Path) -> list[Stamped]:
         moment = next((ms / 1000 for ms, size in rows if size > place), -1.0)
         place += len(line)
         ending = "\n" if line.endswith(b"\n") else ""
-        result.append((place, moment, line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace") + ending))
+        result.append((moment, line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace") + ending))
     return result
 
 
@@ -60,7 +61,7 @@ def split(log: Path) -> list[bytes]:
 
 def dated(lines: list[Stamped]) -> list[Stamped]:
     """Return the lines with moment -1 for those without a time in the index, which were written just now."""
-    return [(place, moment if moment < 1e6 else -1.0, text) for place, moment, text in lines]
+    return [(moment if moment < 1e6 else -1.0, text) for moment, text in lines]
 
 
 @settings(max_examples=50)
@@ -75,10 +76,10 @@ def test_it_reads_the_same_from_both_ends_and_from_any_moment(
         assert dated(list(log.lines())) == expected
         blocks = list(log.blocks_from_end(0, log.size()))
         assert dated([line for block in reversed(blocks) for line in block]) == expected
-        whole = [line for line in expected if line[2].endswith("\n")]
-        assert log.end_of_lines() == (whole[-1][0] if whole else 0)
-        for moment in {0.0, 1.0, *(second for _, second, _ in expected if second >= 0)}:
-            since = [line for line in expected if line[1] < 0 or line[1] >= moment]
+        assert "".join(text for _, text in dated(list(log.blocks()))) == "".join(text for _, text in expected)
+        assert log.end_of_lines() == (folder / "log").read_bytes().rfind(b"\n") + 1
+        for moment in {0.0, 1.0, *(second for second, _ in expected if second >= 0)}:
+            since = [line for line in expected if line[0] < 0 or line[0] >= moment]
             assert dated(list(log.lines(log.start_since(moment)))) == since
 
 
@@ -93,7 +94,7 @@ def test_a_row_that_a_full_disk_has_cut_off_is_overwritten_by_the_next(tmp_path:
     clock.append(1000, 4)
     clock.path.write_bytes(clock.path.read_bytes() + b"half")
     clock.append(3000, 14)
-    assert [moment for _, moment, _ in LogFile(tmp_path / "log").lines()] == [1.0, 3.0, 3.0]
+    assert [moment for moment, _ in LogFile(tmp_path / "log").lines()] == [1.0, 3.0, 3.0]
 
 
 _LINES, _LENGTH = 160_000, 50  # 8 MB
@@ -212,7 +213,7 @@ def test_a_log_past_its_limit_loses_whole_lines_of_its_beginning_and_no_other(tm
     for number in range(60):
         _append(log, b"".join(b"%d of a line with something in it\n" % (number * 1000 + i) for i in range(1000)))
         clock.note()
-    texts = [int(text.split()[0]) for _, _, text in LogFile(log).lines()]
+    texts = [int(text.split()[0]) for _, text in LogFile(log).lines()]
     assert texts == list(range(texts[0], 60000))
     kept = log.stat().st_blocks * 512
     assert (3 << 18) - 4096 <= kept < (1 << 20) + 64 * 1024 < log.stat().st_size
@@ -225,9 +226,10 @@ def test_a_follower_gets_every_line_once_while_the_beginning_goes(tmp_path: Path
     for number in range(40):
         _append(log, b"".join(b"%d of a line with something in it\n" % (number * 1000 + i) for i in range(1000)))
         clock.note()
-        new = list(file.lines(place, file.end_of_lines()))
-        place = new[-1][0]
-        seen += [int(text.split()[0]) for _, _, text in new]
+        end = file.end_of_lines()
+        new = list(file.lines(place, end))
+        place = end
+        seen += [int(text.split()[0]) for _, text in new]
     assert seen == list(range(40000))
 
 
@@ -235,14 +237,46 @@ def test_a_reader_that_is_overtaken_goes_on_where_lines_are_kept(tmp_path: Path)
     (log,) = _logs(tmp_path, 1)
     _append(log, b"".join(b"%d of a line with something in it\n" % i for i in range(50000)))
     lines = LogFile(log).lines()
-    first = [int(next(lines)[2].split()[0]) for _ in range(10)]
+    first = [int(next(lines)[1].split()[0]) for _ in range(10)]
     LogFile(log).cut(1 << 16)
-    rest = [int(text.split()[0]) for _, _, text in lines]
+    rest = [int(text.split()[0]) for _, text in lines]
     assert first == list(range(10))
     assert rest[-1] == 49999
     # Lines read together with the first ones follow as well; then whole lines, in order, without duplicates.
     assert rest == sorted(set(rest))
     assert len(rest) < 5000
+
+
+@settings(max_examples=300)
+@given(
+    lines=st.lists(st.text("ab \r1", max_size=5), max_size=8),
+    regex=st.sampled_from(
+        ["a", "^a", "b$", "a.b", r"\s", "[^a]", r"a\sb", "^$", r"\bb", "a*", "(?!a)b", r"b\Z", "a|^1"]
+    ),
+)
+def test_an_expression_finds_the_same_lines_in_a_block_as_line_by_line(lines: list[str], regex: str) -> None:
+    query, whole = LogQuery(regex=regex), [f"{line}\n" for line in lines]
+    assert query.matching("".join(whole)) == "".join(line for line in whole if re.search(regex, line))
+
+
+@pytest.mark.usefixtures("tmux")
+@pytest.mark.parametrize("in_blocks", [True, False])
+def test_a_follower_is_told_how_many_bytes_it_lost(tmp_path: Path, in_blocks: bool) -> None:
+    run = start(tmp_path, processes={"a": {"command": ["sleep", "300"], "grace_period": 1}}, local={"tty": False})
+    log = run.process_dir(0) / "log"
+    lines = read_lines("exp", LogQuery(follow=True, regex="line|last", in_blocks=in_blocks))
+    _append(log, b"first line\n")
+    assert next(lines).text == "first line\n"
+    _append(log, b"".join(b"line %05d\n" % number for number in range(50_000)))
+    LogFile(log).cut(100_000)
+    _append(log, b"last\n")
+    lost, kept = next(lines).text, ""
+    while not kept.endswith("last\n"):
+        kept += next(lines).text
+    kept = kept.removesuffix("last\n")
+    assert lost == f"... {size(50_000 * 11 - len(kept))} of a are lost\n"
+    assert kept.endswith("line 49999\n")
+    assert 90_000 < len(kept) <= 100_000
 
 
 def planned_sizes(folder: Path, **local: object) -> list[int]:

@@ -22,8 +22,8 @@ from symphony_charts.errors import Conflict, SymphError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.addresses import choose_addresses
 from symphony_charts.local.machine.machine import plan_here
-from symphony_charts.local.plan.records import candidate_ranges
-from symphony_charts.local.runs import Run, live_runs
+from symphony_charts.local.plan.records import AddressRange, candidate_ranges
+from symphony_charts.local.runs import Run, home, live_runs
 from symphony_charts.local.status import run_status
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
@@ -119,7 +119,7 @@ def test_the_whole_of_127_is_this_machine() -> None:
 def test_a_taken_usual_address_is_left_and_its_holder_named() -> None:
     with listener("127.0.0.1") as port:
         pass
-    usual = next(candidate_ranges("exp", 2))
+    usual = next(candidate_ranges("exp", 2, str(home())))
     with listener(usual.address(0), port):
         places = choose_addresses(experiment_of(port), allocate(experiment_of(port)), strict=True)
     assert places.addresses != usual
@@ -272,5 +272,9 @@ def test_every_pod_has_a_loopback_address_of_its_own(name: str, pods: int) -> No
     assert all(address not in ip_network("127.0.0.0/16") for address in addresses)
 
 
-def test_an_experiment_keeps_its_addresses() -> None:
-    assert list(islice(candidate_ranges("rl", 3), 4)) == list(islice(candidate_ranges("rl", 3), 4))
+def test_an_experiment_keeps_its_addresses_which_are_not_those_of_another_user() -> None:
+    def drawn(home: str) -> list[AddressRange]:
+        return list(islice(candidate_ranges("rl", 3, home), 4))
+
+    assert drawn("/home/me") == drawn("/home/me")
+    assert not {*drawn("/home/me")} & {*drawn("/home/you")}

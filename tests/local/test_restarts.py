@@ -13,9 +13,11 @@ from msgspec.structs import replace
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
+from symphony_charts.local.history import past_run
 from symphony_charts.local.plan.records import Backoff
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run
+from symphony_charts.local.status import run_events, run_status
 from tests.local.runs import log_of, python, start, states_of, supervisor_pid, until
 from tests.waiting import is_alive
 
@@ -95,6 +97,32 @@ def test_what_a_process_says_itself_counts_more(tmp_path: Path) -> None:
 
 
 TRY = "import os; print(os.environ.get('SYMPH_ATTEMPT'), flush=True); raise SystemExit({})"
+
+
+_COUNTING = """
+import os
+number = int(os.environ["SYMPH_ATTEMPT"])
+raise SystemExit(11 + number)
+"""
+
+
+def test_earlier_tries_are_kept_with_their_statuses_and_causes(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(_COUNTING), "retries": 2}, "b": FOREVER}, local={"on_exit": "keep"})
+    quicker(run, base_s=0.1)
+    until(lambda: phases(run)[0] == "failed")
+    status = run_status(run)
+    assert (status.phase, status.state, status.is_final) == ("running", "running (1 failed)", False)
+    first, *others = status.instances[0].tries
+    assert [one.status for one in (first, *others)] == [11, 12, 13]
+    assert all(one.started and one.started <= one.ended for one in (first, *others))
+    with (run.process_dir(0) / "tries.jsonl").open("ab") as file:
+        file.write(b'{"ended": "x"}\nhalf')
+    local_run.down(run)
+    failures = [event.message for event in run_events(run) if event.reason == "Failed"]
+    assert failures == ["exit status 11", "exit status 12", "exit status 13"]
+    tries = past_run(run)["tries"]
+    assert [len(tries[name]) for name in ("a", "b")] == [3, 1]
+    assert tries["b"][0]["cause"] == "stopped"
 
 
 @pytest.mark.parametrize("restart", ["never", "on-failure"])

@@ -133,7 +133,7 @@ def test_nothing_is_left_of_a_run_that_has_ended(tmp_path: Path, private_places:
     files = [path for path in run.folder.rglob("*") if path.is_file()]
     left = sorted(path.name for path in files)
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
-    kept = ["log", "log.idx", "plan.json", "spec.json", "state.json", "supervisor.log"]
+    kept = ["log", "log.idx", "plan.json", "spec.json", "state.json", "supervisor.log", "tries.jsonl"]
     assert left == [".symph.json", "identity.json", *kept]
 
 

@@ -22,9 +22,10 @@ from msgspec.structs import replace
 
 from symphony_charts.backend.diagnosis import Diagnosis, diagnose_status
 from symphony_charts.cli.main import main
-from symphony_charts.errors import ToolFailed
+from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.local import up as local_run
 from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.history import removable
 from symphony_charts.local.run_files import write_json
 from symphony_charts.local.run_state import RunPhase, write_record
 from symphony_charts.local.runs import Run, live_runs
@@ -94,6 +95,27 @@ def test_a_damaged_plan_is_ended_as_well(tmp_path: Path) -> None:
     assert run_status(run).phase == "damaged"
     local_run.down(run)
     assert live_runs() == []
+
+
+@pytest.mark.parametrize("is_supervised", [True, False])
+@pytest.mark.parametrize("name", ["identity.json", "supervisor.json", "state.json", "plan.json"])
+def test_a_live_run_with_one_damaged_file_is_no_lost_one_and_down_ends_it(
+    name: str, is_supervised: bool, tmp_path: Path
+) -> None:
+    run, other = start(tmp_path, processes={"a": SAY}), start(tmp_path, "other", processes={"a": SAY})
+    supervisor, [wrapper] = supervisor_pid(run), wrapper_pids(run)
+    if not is_supervised:
+        os.kill(supervisor, signal.SIGKILL)
+        until(lambda: not run.is_supervised)
+    (run.folder / name).write_text("")
+    assert live_runs() == [run, other]
+    with pytest.raises(Conflict):
+        local_run.mark_run_lost(run)
+    assert removable([run, other], keep=0) == []
+    local_run.down(run)
+    assert [pid for pid in (supervisor, wrapper) if is_alive(pid)] == []
+    assert (run.members(), live_runs()) == ([], [other])
+    assert run_status(start(tmp_path, processes={"a": SAY})).phase == "running"
 
 
 _LOOKS = (["ps", "exp"], ["ls", "-o", "json"], ["describe", "exp"], ["logs", "exp"], ["status", "exp"])

@@ -201,3 +201,74 @@ def test_a_pending_pod_that_waits_for_a_node_of_another_name_takes_no_room() -> 
     more = pools_of_data({"pools": [{"name": "p", "machine_type": "n2-standard-8", "max_nodes": 3}]})
     waiting = pod("x", spec={"nodeSelector": {HOST: "gone"}})
     assert group(merge([more, dump(node("n1"), waiting)])).verdict == "PROVEN"
+
+
+def tainted(key: str, value: str = "") -> dict[str, Any]:
+    return node("n1") | {"spec": {"taints": [{"key": key, "value": value, "effect": "NoSchedule"}]}}
+
+
+def cordoned() -> dict[str, Any]:
+    return node("n1") | {"spec": {"unschedulable": True}}
+
+
+@pytest.mark.parametrize(
+    ("on", "named"),
+    [
+        (cordoned(), "node n1 is cordoned"),
+        (node("n1") | {"status": {**node("n1")["status"], "conditions": [{"type": "Ready", "status": "False"}]}},
+         "node n1 is not ready"),
+        (tainted("node.kubernetes.io/disk-pressure"), "disk-pressure"),
+        (tainted("node.kubernetes.io/os", "windows"), "node.kubernetes.io/os=windows"),
+    ],
+)  # fmt: skip
+def test_what_closes_a_node_is_named(on: dict[str, Any], named: str) -> None:
+    found = group(dump(on, pod("x", "n1")))
+    assert (found.verdict, named in found.why) == ("NO", True), found.why
+
+
+def test_a_host_port_that_a_present_pod_holds_is_named() -> None:
+    door = {"containers": [{"name": "d", "image": "i", "ports": [{"containerPort": 80, "hostPort": 80}]}]}
+    found = group(dump(node("n1"), pod("x", "n1", spec=door)), pod_overlay={"spec": door})
+    assert (found.verdict, found.why) == ("NO", "host port 80 is taken on node n1")
+
+
+def test_a_cordoned_node_says_nothing_about_new_nodes() -> None:
+    more = pools_of_data({"pools": [{"name": "p", "machine_type": "n2-standard-8", "max_nodes": 3}]})
+    assert group(merge([more, dump(cordoned(), pod("x", "n1"))])).verdict == "PROVEN"
+
+
+@pytest.mark.parametrize("kind", ["ResourceQuota", "LimitRange"])
+def test_a_quota_is_named_and_leaves_nothing_proven(kind: str) -> None:
+    quota = {"kind": kind, "metadata": {"name": "q", "namespace": "default"}, "spec": {"hard": {"pods": "1"}}}
+    on = dump(node("n1"), pod("x", "n1"), quota)
+    found = group(on, 3)
+    assert (found.verdict, f"{kind} q of namespace default" in found.why) == ("UNKNOWN", True), found.why
+    assert group(on, 9).verdict == "NO"
+
+
+@pytest.mark.parametrize(("reason", "verdict"), [("", "NO"), ("Infeasible", "PROVEN")])
+def test_a_resize_in_place_counts_until_the_node_refuses_it(reason: str, verdict: str) -> None:
+    there = pod("x", "n1", cpu="3")
+    there["status"] |= {"containerStatuses": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
+    there["status"] |= {"conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}]}
+    assert group(dump(node("n1"), there), 3).verdict == verdict
+    grown = pod("y", "n1", cpu="1", status={"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "3"}}]})
+    assert group(dump(node("n1"), grown), 3).verdict == "NO"
+
+
+def test_an_exclusive_group_keeps_a_group_of_the_same_name_of_another_experiment_off() -> None:
+    made = prepare_experiment(
+        from_data({"name": "t", "image": "i", "processes": {"a": {"command": ["x"], "assign_to": SHARED_CPU}}}),
+        pools=dump(node("n1")),
+        force=True,
+    )
+    (job,) = (item for item in made.objects if item["kind"] == "Job")
+    template: Any = job["spec"]
+    spec = template["template"]["spec"]
+    there = pod(
+        "t-a", "n1", labels={"symph.dev/experiment": "t", "symph.dev/group": "a"}, spec={"affinity": spec["affinity"]}
+    )
+    data = {"name": "other", "image": "i", "processes": {"a": {"command": ["x"], "requests": {"cpu": "1"}}}}
+    found = prepare_experiment(from_data(data), pools=dump(node("n1"), there), force=True).plan
+    assert found is not None
+    assert found.verdict == "UNKNOWN"

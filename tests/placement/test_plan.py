@@ -120,7 +120,7 @@ def test_a_selector_that_nobody_answers_is_named() -> None:
     assert (lost.why, lost.next) == ("no pool has the label room=13", "nodes have 12")
 
 
-UNKNOWN_LABELS = ["beta.kubernetes.io/instance-type", "cloud.google.com/gke-boot-disk", "node.k8s.io/of-an-add-on"]
+UNKNOWN_LABELS = ["cloud.google.com/private-node", "cloud.google.com/gke-stack-type", "node.k8s.io/of-an-add-on"]
 """Labels that GKE or Kubernetes may put on nodes, and that the model of a node does not compute."""
 POOL_FILES: list[dict[str, Any]] = [
     {"pools": [{"name": "p", "machine_type": "n2-standard-8", "nodes": 2}]},
@@ -159,7 +159,7 @@ def test_a_label_that_the_model_knows_to_be_missing_is_a_no(pools: dict[str, Any
     rich = pools_of_data({"pools": [{"name": "rich", "provisioning": "spot", "placement": "near", **everything}]})
     known = {**rich.pools[0].labels, "room": "12", "node-role.kubernetes.io/control-plane": ""}
     for key, value in known.items():
-        if key in on.pools[0].labels or key.startswith("topology.kubernetes.io/"):
+        if key in on.pools[0].labels or on.pools[0].leaves_open(key):
             continue
         asked = asking(node_selector={key: value})
         assert group(check(experiment({"p": asked}), on), "p").verdict == "NO", key
@@ -349,14 +349,26 @@ def test_all_wrong_uses_are_told_at_once() -> None:
     ]
 
 
+def test_a_member_that_leaves_the_pool_open_follows_its_group() -> None:
+    asked = {"assign_to": {"assign_to": "resource", "cpu": 1}}
+    on_gpu = {"assign_to": {"assign_to": "gpu", "node_pool_name": "v100"}}
+    for members in ({"a": asked, "b": on_gpu}, {"b": on_gpu, "a": asked}):
+        exp = from_data({"name": "rl", "image": "img", "groups": {"g": {"processes": members}}})
+        assert apply(exp, sample())[0].groups["g"].node_selector == {"cloud.google.com/gke-nodepool": "v100"}
+    machines = {"small": "n1-standard-4", "large": "n1-standard-16"}
+    pools = pools_of_data({"pools": [{"name": n, "machine_type": m, "max_nodes": 1} for n, m in machines.items()]})
+    half = {"assign_to": {"assign_to": "resource", "cpu": 3}}
+    both = from_data({"name": "rl", "image": "img", "groups": {"g": {"processes": {"a": half, "b": half}}}})
+    assert apply(both, pools)[0].groups["g"].node_selector == {"cloud.google.com/gke-nodepool": "large"}
+
+
 def test_members_of_a_group_cannot_go_to_different_pools() -> None:
     members = {
-        "a": {"assign_to": {"assign_to": "resource", "cpu": 1}},
+        "a": {"assign_to": {"assign_to": "machine", "node_pool_name": "std8"}},
         "b": {"assign_to": {"assign_to": "gpu", "node_pool_name": "v100"}},
     }
-    exp = from_data({"name": "rl", "image": "img", "groups": {"g": {"processes": members}}})
-    with pytest.raises(SpecError, match="sent to different pools"):
-        apply(exp, sample())
+    with pytest.raises(SpecError, match="is one pod, but"):
+        from_data({"name": "rl", "image": "img", "groups": {"g": {"processes": members}}})
 
 
 def test_shares_without_a_cluster_file_are_refused_with_the_way_out() -> None:
@@ -400,8 +412,34 @@ def test_explain_tells_why_not_the_others() -> None:
     assert "needs 20 CPU, a node offers 7.51 CPU" in pools[1]["obstacles"]
 
 
-def test_required_pod_affinity_is_never_proven() -> None:
-    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}
-    affinity = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    plan = check(experiment({"p": asking(pod_overlay={"spec": {"affinity": affinity}})}), nodes())
-    assert (group(plan, "p").verdict, "required pod affinity" in group(plan, "p").why) == ("PACKABLE", True)
+@pytest.mark.parametrize(
+    ("rule", "named"),
+    [
+        ({"pod_overlay": {"spec": {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "x"}}}]}}}}},
+         "required pod affinity"),
+        ({"pod_overlay": {"spec": {"topologySpreadConstraints": [
+            {"topologyKey": "zone", "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}]}}},
+         "topology spread over zone"),
+        ({"pod_overlay": {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [
+                {"key": "workload.codeflare.dev/appwrapper", "operator": "Exists"}]}}]}}}}},
+         "labels that controllers set"),
+        ({"replicas": 8, "in": {"placement": {"topology": "required:kubernetes.io/hostname"},
+                                "workload": {"gang": "kueue", "queue": "q"}}}, "podset-required-topology"),
+        ({"replicas": 8, "in": {"placement": {"topology": "required:kubernetes.io/hostname"},
+                                "workload": {"gang": "native", "gang_version": "v1alpha2"}}}, "topology of its gang"),
+    ],
+)  # fmt: skip
+def test_a_rule_about_more_than_one_node_is_unknown_by_name(rule: dict[str, Any], named: str) -> None:
+    settings = {key: value for key, value in rule.items() if key != "in"}
+    more = rule.get("in", {})
+    found = group(check(experiment({"p": asking(**settings)}, **more), nodes()), "p")
+    assert (found.verdict, named in found.why) == ("UNKNOWN", True), found.why
+    lost = check(experiment({"p": asking("9", **{**settings, "replicas": 1})}, **more), nodes())
+    assert group(lost, "p").verdict == "NO"
+
+
+def test_placement_that_is_exclusive_over_a_pool_is_proven_without_other_experiments() -> None:
+    plan = check(experiment({"p": asking()}, placement={"exclusive": "cloud.google.com/gke-nodepool"}), nodes())
+    assert plan.verdict == "PROVEN"

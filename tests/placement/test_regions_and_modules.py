@@ -97,15 +97,17 @@ def test_node_auto_provisioning_turns_a_no_into_unknown() -> None:
     assert (group.verdict, "node auto-provisioning" in group.why) == ("UNKNOWN", True)
 
 
-def test_for_each_makes_a_pool_of_each_key() -> None:
-    each = {"for_each": {"a": 1, "b": 2}, "name": "${each.key}", "node_count": "${each.value}"}
-    assert [(pool.name, pool.max_nodes) for pool in configuration(each).pools] == [("a", 1), ("b", 2)]
-
-
-def test_a_dynamic_block_is_refused_with_the_command_to_run() -> None:
-    dynamic = {"taint": {"for_each": ["a"], "content": {"key": "${taint.value}", "effect": "NO_SCHEDULE"}}}
-    found = refusal(text_of({"node_config": {"machine_type": "n2-standard-8", "dynamic": dynamic}}))
-    assert ("dynamic" in found.what, "terraform show -json" in found.next) == (True, True)
+@pytest.mark.parametrize(
+    ("key", "body"),
+    [
+        ("for_each", {"for_each": {"a": 1, "b": 2}, "name": "${each.key}", "node_count": "${each.value}"}),
+        ("count", {"count": 2, "name": "p${count.index}", "node_count": 1}),
+        ("dynamic", {"node_config": {"machine_type": "n2-standard-8", "dynamic": {"taint": {"for_each": ["a"]}}}}),
+    ],
+)
+def test_what_repeats_pools_is_refused_with_the_command_to_run(key: str, body: dict[str, Any]) -> None:
+    found = refusal(text_of(body))
+    assert (found.what.startswith(key), "terraform show -json" in found.next) == (True, True)
 
 
 @pytest.mark.parametrize(

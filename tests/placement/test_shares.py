@@ -60,7 +60,7 @@ def test_siblings_that_ask_for_all_of_a_share_are_refused() -> None:
         ("assign_to_gpu", {"node_pool_name": "gpu"}),
         ("assign_to_resource", {"cpu": 7, "memory_m": 4096}),
         ("assign_to_resource", {"cpu": 4, "gpu_count": 1}),
-        ("assign_to_node_pool", {"node_pool_name": "std8", "cpu": 7.4}),
+        ("assign_to_node_pool", {"node_pool_name": "std8", "cpu": 7}),
     ],
 )
 def test_every_call_gives_a_pod_that_its_pool_takes(call: str, settings_of_call: dict[str, Any], grouped: bool) -> None:
@@ -76,6 +76,44 @@ def test_every_call_gives_a_pod_that_its_pool_takes(call: str, settings_of_call:
     getattr(dispatcher, call)(process, **settings_of_call)
     made = prepare_experiment(experiment.finish(), pools=POOLS, force=True)
     assert verdict(made) == "PROVEN"
+
+
+@pytest.mark.parametrize("call", ["assign_to_resource", "assign_to_node_pool", "assign_to_gpu"])
+def test_in_a_group_a_process_gets_exactly_the_numbers_that_it_asked_for(call: str) -> None:
+    experiment = Cluster.new("kubernetes").new_experiment("e", image="a:1")
+    group = experiment.new_process_group("g")
+    process = group.new_process("learner")
+    group.new_process("sibling")
+    named = {"node_pool_name": "std8"} if call == "assign_to_node_pool" else {}
+    getattr(GKEDispatcher(POOLS), call)(process, cpu=2.5, memory_m=512, **named, **GPU.get(call, {}))
+    (learner, _) = container_resources(prepare_experiment(experiment.finish(), pools=POOLS, force=True))
+    assert (learner["requests"]["cpu"], learner["requests"]["memory"]) == ("2.5", "512Mi")
+    assert learner["limits"].get("memory", "512Mi") == "512Mi"
+
+
+GPU: dict[str, dict[str, Any]] = {"assign_to_gpu": {"gpu_count": 1}}
+
+
+def container_resources(made: Prepared) -> list[Any]:
+    (job,) = (item for item in made.objects if item["kind"] == "Job")
+    spec: Any = job["spec"]
+    return [container["resources"] for container in spec["template"]["spec"]["containers"]]
+
+
+def test_a_share_is_a_whole_number_of_processes() -> None:
+    process = Cluster.new("kubernetes").new_experiment("e", image="a:1").new_process("learner")
+    with pytest.raises(SpecError, match=r"process_per_machine is 2\.5"):
+        GKEDispatcher(POOLS).assign_to_machine(process, node_pool_name="std8", process_per_machine=2.5)  # type: ignore[arg-type]
+
+
+def test_a_grouped_process_that_names_no_pool_goes_to_the_pool_of_its_group() -> None:
+    experiment = Cluster.new("kubernetes").new_experiment("e", image="a:1")
+    group = experiment.new_process_group("g")
+    dispatcher = GKEDispatcher(POOLS)
+    dispatcher.assign_to_gpu(group.new_process("a"), node_pool_name="gpu")
+    assert dispatcher.assign_to_resource(group.new_process("b"), cpu=1).pool == "gpu"
+    with pytest.raises(SpecError, match="not k80"):
+        dispatcher.assign_to_resource(group.new_process("c"), gpu_type="k80")
 
 
 @given(

@@ -13,6 +13,7 @@ from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.plan import plan_demands
 from symphony_charts.placement.pools.pool import Pools
 from symphony_charts.placement.pools.readers import pools_of_data, read_pools
+from symphony_charts.spec.sources import Toleration
 
 SAMPLES = Path(__file__).parents[2] / "examples/pools"
 MIB = 1 << 20
@@ -119,7 +120,7 @@ def test_a_container_gets_one_client_of_a_shared_gpu() -> None:
     amounts = (("cpu", 100), ("memory", MIB), ("nvidia.com/gpu", 2), ("pods", 1))
     assert verdict(terraform(gpu), Shape(requests=amounts, gpus_at_once=2)).verdict == "NO"
     two_containers = verdict(terraform(gpu), Shape(requests=amounts))
-    assert two_containers.verdict == "PACKABLE"  # admission alone makes it tolerate the taint of GPUs
+    assert two_containers.verdict == "UNKNOWN"  # admission alone makes it tolerate the taint of GPUs
 
 
 def test_terraform_pools_pay_for_calico_as_gcloud_ones_do() -> None:
@@ -131,15 +132,16 @@ def test_terraform_pools_pay_for_calico_as_gcloud_ones_do() -> None:
 
 def test_a_cluster_sets_what_its_pools_leave_out() -> None:
     said = {"node_pool_defaults": {"node_config_defaults": {"gcfs_config": {"enabled": True}}}}
-    pool = terraform({}, default_max_pods_per_node=32, confidential_nodes={"enabled": True}, **said).pools[0]
+    pool = terraform({}, default_max_pods_per_node=32, **said).pools[0]
     assert pool.allocatable["pods"] == 32
-    assert pool.allocatable["memory"] < PLAIN.allocatable["memory"] - (1 << 30)
+    assert pool.allocatable["memory"] < PLAIN.allocatable["memory"]
 
 
 @pytest.mark.parametrize(
     "config",
     [
         {"sole_tenant_config": {"node_affinity": {"key": "k"}}},
+        {"confidential_nodes": {"enabled": True}},
         {"logging_variant": "MAX_THROUGHPUT"},
         {"kubelet_config": {"topology_manager": {"policy": "single-numa-node"}}},
         {"linux_node_config": {"swap_config": {"enabled": True}}},
@@ -157,7 +159,27 @@ def test_a_reservation_bounds_its_pool_where_its_count_is_known() -> None:
     reservation = {"r": {"name": "r", "specific_reservation": {"count": 3}}}
     data = {"resource": {"google_container_node_pool": {"p": body}, "google_compute_reservation": reservation}}
     pool = pools_of_data(data, "p.tf.json").pools[0]
-    assert (pool.max_nodes, pool.uncertainties) == (3, ())
+    assert (pool.max_nodes, pool.min_nodes, pool.uncertainties) == (3, 3, ())
+
+
+@pytest.mark.parametrize("toleration", [(), (Toleration(operator="Exists"),)])
+def test_a_sandbox_takes_an_unknown_part_of_a_node(toleration: tuple[Toleration, ...]) -> None:
+    pools = terraform({"sandbox_config": {"sandbox_type": "gvisor"}})
+    asked = Shape(requests=(("cpu", 1000), ("pods", 1)), tolerations=toleration)
+    assert verdict(pools, asked).verdict == ("UNKNOWN" if toleration else "NO")
+
+
+def test_labels_of_symphonys_dispatcher_stand_in_for_the_machine_type() -> None:
+    data = {"name": "p", "location": "us-central1-a", "node_count": 1}
+    for labels, memory in (({"cpu": "8", "memory_m": "30000"}, 24 << 30), ({"room": "1"}, 2 << 30)):
+        body = {**data, "node_config": {"labels": labels}}
+        found = pools_of_data({"resource": {"google_container_node_pool": {"p": body}}}, "p.tf.json")
+        (pool,) = found.pools
+        assert memory < pool.allocatable["memory"] < memory * 2
+        assert "machine_type is not set" in str(pool.notes or pool.uncertainties)
+        assert verdict(found, Shape(requests=(("cpu", 99000), ("pods", 1)))).verdict == (
+            "UNKNOWN" if memory > 9e9 else "NO"
+        )
 
 
 def test_a_pool_that_does_not_run_is_unknown() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.errors import SpecError
 from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.data import from_data
@@ -57,13 +58,13 @@ def test_one_node_may_be_in_any_zone_of_its_pool() -> None:
 
 def test_who_is_kept_off_a_zone_by_another_is_not_proven() -> None:
     term = {"labelSelector": {"matchLabels": {"symph.dev/group": "b"}}, "topologyKey": ZONE}
-    assert verdicts({"zones": ["z-a"]}, a={"spec": repelling(term)}, b={}) == {"a": "PACKABLE", "b": "PACKABLE"}
+    assert verdicts({"zones": ["z-a"]}, a={"spec": repelling(term)}, b={}) == {"a": "UNKNOWN", "b": "UNKNOWN"}
 
 
 def test_a_label_of_the_job_controller_may_repel() -> None:
     selector = {"matchExpressions": [{"key": "batch.kubernetes.io/job-name", "operator": "Exists"}]}
     alone = repelling({"labelSelector": selector, "topologyKey": HOST})
-    assert verdicts({}, a={"replicas": 3, "spec": alone}) == {"a": "PACKABLE"}
+    assert verdicts({}, a={"replicas": 3, "spec": alone}) == {"a": "UNKNOWN"}
 
 
 def test_a_term_without_a_selector_repels_no_pod() -> None:
@@ -96,7 +97,7 @@ def test_a_device_whose_taint_admission_tolerates_is_neither_excluded_nor_proven
     gpu = {"allocatable": {"cpu": "4", "memory": "16Gi", "nvidia.com/gpu": 1}}
     taint = {"taints": [{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}]}
     trainer = {"containers": [{"name": "t", "image": "b:1", "resources": {"limits": {"nvidia.com/gpu": 1}}}]}
-    assert verdicts({**gpu, **taint}, a={"spec": trainer}) == {"a": "PACKABLE"}
+    assert verdicts({**gpu, **taint}, a={"spec": trainer}) == {"a": "UNKNOWN"}
 
 
 def test_what_is_sent_to_a_node_by_name_is_never_excluded_nor_counted_against_others() -> None:
@@ -111,3 +112,23 @@ def test_what_fits_no_node_is_excluded_whoever_else_is_there() -> None:
 
 def test_overhead_of_a_runtime_class_is_not_proven_away() -> None:
     assert verdicts({"nodes": 1}, a={"spec": {"runtimeClassName": "kata"}}, b={})["b"] == "UNKNOWN"
+
+
+@pytest.mark.parametrize(
+    ("level", "verdict"),
+    [
+        ({"limits": {"cpu": "3"}}, "PROVEN"),
+        ({"requests": {"cpu": "2"}}, "NO"),
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}, "NO"),
+        ({"limits": {"memory": "9Gi"}}, "PROVEN"),
+    ],
+)
+def test_resources_of_a_pod_are_defaulted_as_the_api_server_does(level: dict[str, Any], verdict: str) -> None:
+    asked = {"replicas": 4, "requests": {"cpu": "1", "memory": "1Gi"}, "spec": {"resources": level}}
+    assert verdicts({"nodes": 1}, a=asked) == {"a": verdict}
+
+
+@pytest.mark.parametrize("level", [{"limits": {"cpu": "500m"}}, {"requests": {"cpu": "500m"}}])
+def test_resources_of_a_pod_below_its_containers_are_refused(level: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match="is below"):
+        verdicts({}, a={"spec": {"resources": level}})

@@ -65,3 +65,11 @@ def test_an_environment_is_asked_for_unless_there_is_only_one(tmp_path: Path) ->
     with pytest.raises(UsageError) as failure:
         find_settings(tmp_path).environment("prd")
     assert 'did you mean "prod"?' in failure.value.next
+
+
+def test_the_default_backend_needs_no_quotes(tmp_path: Path) -> None:
+    write(tmp_path, "defaults: {on: kube}\n")
+    assert find_settings(tmp_path).defaults.on == "kube"
+    write(tmp_path, "defaults: {on: kube, yes: 1}\n")
+    with pytest.raises(SpecError, match="`yes` is not text"):
+        find_settings(tmp_path)

@@ -122,6 +122,7 @@ _FIXED: dict[str, list[Any]] = {
     "Inline.shm": ["1Gi"],
     "Mount.volume": ["v1", "v2"],
     "Probe.initial_delay": [3, "5s"],
+    **{f"{name}.{field}": [7, "2h"] for name in ("Process", "ProcessGroup") for field in ("deadline", "grace_period")},
     "Probe.period": [3, "2m"],
     "Probe.timeout": [3, "1h"],
     "Mount.sub_path": ["a/b", "on"],

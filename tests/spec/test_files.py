@@ -181,3 +181,48 @@ def test_a_lock_file_is_told_from_its_experiment(suffix: str, tmp_path: Path) ->
     with pytest.raises(SpecError, match="this is the lock file of an experiment") as refused:
         specfile.read(tmp_path / "rl.lock.yaml")
     assert f"give {tmp_path / 'rl'}.{suffix}" in str(refused.value)
+
+
+MANY = """\
+name: rl
+image: python:3.12-slim
+processes:
+  learner:
+    comand: python
+    env: {X: yes}
+    connects: [nothere]
+  other: {command: [x], replicas: two, retries: -1, binds: 7}
+configs: {a: {file: nofile}}
+"""
+
+
+def test_faults_of_words_types_content_and_files_are_told_in_one_pass(tmp_path: Path) -> None:
+    (tmp_path / "exp.yaml").write_text(MANY)
+    with pytest.raises(SpecError) as caught:
+        specfile.read(tmp_path / "exp.yaml")
+    found = [problem.path.removeprefix(f"{tmp_path}/") for problem in caught.value.problems]
+    assert found == [
+        "exp.yaml:6, processes.learner.env.X",
+        "exp.yaml:5, processes.learner.comand",
+        "exp.yaml:8, processes.other.replicas",
+        "exp.yaml:8, processes.other.binds",
+        "exp.yaml:8, processes.other.retries",
+        "exp.yaml:9, configs.a.file",
+    ]  # that nobody binds "nothere" may follow from `binds: 7`
+
+
+@pytest.mark.parametrize(
+    ("fault", "others"),
+    [
+        ("bind: nothere", ["retries"]),
+        ("volumes: {x: 3}", ["retries"]),
+        ("replica: 2", ["connects[0]", "retries"]),
+        ("cwds: /x", ["connects[0]", "retries"]),
+    ],
+)
+def test_a_fault_that_follows_from_another_is_not_told(tmp_path: Path, fault: str, others: list[str]) -> None:
+    text = f"name: rl\nimage: x\nprocesses: {{a: {{command: [x], connects: nothere, retries: -1, {fault}}}}}\n"
+    (tmp_path / "exp.yaml").write_text(text)
+    with pytest.raises(SpecError) as caught:
+        specfile.read(tmp_path / "exp.yaml")
+    assert [problem.path.rpartition(".")[2] for problem in caught.value.problems][1:] == others

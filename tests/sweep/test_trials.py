@@ -76,7 +76,14 @@ def test_what_is_no_list_of_points_is_refused(text: str) -> None:
         parse_points(text, "p.csv")
 
 
-@pytest.mark.parametrize("text", ["lr", "=1", "lr=", "lr=1,,2", "x=0..1..0", "x=0..1..-1", "x=0..99999999"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("lr", "=1", "lr=", "lr=1,,2", "x=0..1..0", "x=0..1..-1", "x=0..99999999"),
+        *("x=0.1..0.5", "x=1e-3..1e-1", "x=1...5", "x=1..", "x=..5", "x=1,2..", "x=0.1:0.5", "x=1:9:2", "x=1;2"),
+        *("x=1 2", "x=[1,2]", "x=(1,2)", "x={1,2}", 'x="1,2"', "x=range(3)", "x=np.linspace(0,1,5)"),
+    ],
+)
 def test_what_is_no_axis_is_a_usage_error(text: str) -> None:
     with pytest.raises(UsageError):
         parse_axis(text)

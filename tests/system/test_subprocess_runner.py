@@ -89,6 +89,7 @@ def test_an_interrupt_ends_the_program_too(tmp_path: Path) -> None:
     code += f"run(['sh', '-c', 'echo $$ > {note}; exec sleep 61'])"
     with subprocess.Popen(python(code), stderr=subprocess.DEVNULL) as outer:
         eventually(lambda: note.exists() and note.read_text().strip())
+        time.sleep(0.5)  # Popen itself, which may not have returned yet, leaves its program behind
         outer.send_signal(signal.SIGINT)
         outer.wait(20)
     eventually(lambda: not is_alive(int(note.read_text())))

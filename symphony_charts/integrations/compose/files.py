@@ -143,22 +143,6 @@ def parse_port(text: str, log: Log, path: str) -> list[Port]:
     return [Port(target=number, published=published, is_open=is_open) for number in numbers]
 
 
-def parse_env_file(text: str) -> dict[str, str]:
-    """Return the variables of a ``KEY=value`` file, without comments, blank lines and quotes around values."""
-    variables: dict[str, str] = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        value = value.strip()
-        if not equals or name.startswith("#"):
-            continue
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        else:
-            value = value.split(" #", 1)[0].rstrip()
-        variables[name.strip()] = value
-    return variables
-
-
 def _numbers(text: str) -> list[int]:
     """Return the numbers of a port or a port range; empty if the text is invalid."""
     first, dash, last = text.partition("-")

@@ -20,9 +20,10 @@ from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.importers.input_file import Source
 from symphony_charts.importers.report import Imported, Log, build
 from symphony_charts.integrations.common.fields import Fields, UniqueNames
-from symphony_charts.integrations.compose.files import ComposeFiles, interpolate, parse_env_file
+from symphony_charts.integrations.compose.files import ComposeFiles, interpolate
 from symphony_charts.integrations.compose.links import link
 from symphony_charts.integrations.compose.service import NETWORKS, Service, read_service
+from symphony_charts.spec.variable_names import parse_env_file
 
 _MOST_EXTENDS = 20
 

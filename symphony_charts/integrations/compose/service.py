@@ -17,12 +17,12 @@ from symphony_charts.integrations.compose.files import (
     ComposeFiles,
     Port,
     literal,
-    parse_env_file,
     parse_port,
     seconds_of,
     size_of,
     words_of,
 )
+from symphony_charts.spec.variable_names import parse_env_file
 
 
 def read_resources(service: Fields) -> dict[str, object]:

@@ -44,7 +44,7 @@ class DockerBuilder:
         self.temp_directory = base / _CONTEXT
         self.context_directories = [dict(entry) for entry in context_directories]
         self.verbose = verbose
-        self.image: str | None = None
+        self.img: str | None = None
         names = [entry.get("name") for entry in self.context_directories]
         for index, entry in enumerate(self.context_directories):
             _check_entry(entry, f"context_directories[{index}]", names)
@@ -73,8 +73,8 @@ class DockerBuilder:
             answer = Path(folder) / "id"
             argv = ["docker", "build", "--file", str(self.dockerfile), "--iidfile", str(answer)]
             self._run([*argv, *(["--tag", tag] if tag else []), str(context)])
-            self.image = answer.read_text(encoding="ascii").strip()
-        return self.image
+            self.img = answer.read_text(encoding="ascii").strip()
+        return self.img
 
     def tag(self, repository: str, tag: str | None = None, force: bool = False) -> str:
         """Tag the image and return the name; docker now always forces. Raises ValueError before `build`."""
@@ -116,9 +116,9 @@ class DockerBuilder:
         return self.temp_directory
 
     def _built(self) -> str:
-        if self.image is None:
+        if self.img is None:
             raise SpecError.one("the image was not built", next="call build() first")
-        return self.image
+        return self.img
 
     def _run(self, argv: list[str]) -> Completed:
         ended = run(argv, timeout_s=_BUILD_S, grace_s=5.0, env={"DOCKER_BUILDKIT": None}, check=False)

@@ -1,8 +1,9 @@
-"""Names that Symphony's top package exported."""
+"""Names that Symphony's top package and `symphony.commandline` exported."""
 
 from __future__ import annotations
 
-from symphony_charts.commandline import SymphonyParser
+from symphony_charts.cli.verbs import Verb
+from symphony_charts.commandline import SymphonyParser as OurParser
 from symphony_charts.engine import AddressBook, Cluster, SymphonyConfig
 from symphony_charts.integrations.symphony.addons import DockerBuilder, clean_images
 from symphony_charts.integrations.symphony.finder import DockerCluster
@@ -54,3 +55,12 @@ __all__ = [
     "TmuxProcessSpec",
     "clean_images",
 ]
+
+
+class SymphonyParser(OurParser):
+    """The command line of scripts for Symphony, whose `ls` printed names alone."""
+
+    def _load(self, verb: Verb) -> None:
+        super()._load(verb)
+        if verb.name == "ls":
+            self._parsers[verb.name].set_defaults(output="name")

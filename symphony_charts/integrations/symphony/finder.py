@@ -12,7 +12,7 @@ from types import ModuleType
 
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import UsageError
-from symphony_charts.integrations.symphony.kube import KubeBackend
+from symphony_charts.integrations.symphony.kube import REPORTED, KubeBackend
 from symphony_charts.integrations.symphony.subproc import SubprocBackend
 from symphony_charts.integrations.symphony.tmux import TmuxBackend
 
@@ -23,7 +23,7 @@ _TOP = "symphony"
 MODULES = {
     "": "symphony_charts.integrations.symphony.exports",
     "addons": "symphony_charts.integrations.symphony.addons",
-    "commandline": "symphony_charts.commandline",
+    "commandline": "symphony_charts.integrations.symphony.exports",
     "engine": "symphony_charts.engine",
     "errors": "symphony_charts.integrations.symphony.errors",
     "kube": "symphony_charts.integrations.symphony.kube",
@@ -85,6 +85,7 @@ def names() -> Iterator[None]:
     finder = _Finder()
     hidden = {name: sys.modules.pop(name) for name in _loaded()}
     sys.meta_path.insert(0, finder)
+    REPORTED.clear()
     try:
         with _backends():
             yield

@@ -43,7 +43,7 @@ _RANGE = re.compile(r"(\d{1,5})-(\d{1,5})", re.ASCII)
 
 
 def import_legacy(source: Source) -> Imported:
-    """Return the experiment of a Symphony dump.
+    """Return the experiment of a Symphony dump, or of a dump that a launcher made with this package.
 
     Raises SpecError with every fault.
     """
@@ -52,12 +52,23 @@ def import_legacy(source: Source) -> Imported:
         log.note(source.prefix(1), "only the first document is read")
     dump = _unwrapped(source.documents[0].data)
     root = Fields(dump, source.prefix(0), log)
+    if isinstance(dump, dict) and not _is_symphonys(dump) and not {"processes", "groups"}.isdisjoint(dump):
+        _check_addresses(root, log)
+        log.changed(
+            root.path, "it is an experiment file of this package already", "every verb takes it: symph validate FILE"
+        )
+        return build({key: root.get(key) for key in root.keys() if key != "ab"}, log, {})  # noqa: SIM118
     if "processes" not in root and "process_groups" not in root:
         log.fault(root.path, "this is no dump of a Symphony experiment", "it has `process_groups` and `processes`")
     reader = _Reader(root, log)
     data = reader.read()
     data = {key: value for key, value in data.items() if value not in (None, {}, [])}
     return build(data, log, reader.origins)
+
+
+def _is_symphonys(dump: Mapping[str, object]) -> bool:
+    """Return True if `dump` has Symphony's form: lists of groups and processes, where experiment files have maps."""
+    return "process_groups" in dump or isinstance(dump.get("processes"), list)
 
 
 def _unwrapped(value: object) -> object:
@@ -250,7 +261,7 @@ def _check_addresses(root: Fields, log: Log) -> None:
         pinned += [f"{name} {port}"] if port is not None else []
     if pinned:
         what = f"ports of the last run ({', '.join(pinned)}) are not fixed; they are given again in the same order"
-        log.note(book.path, what, "write `binds: {service: port}` for a port that must stay")
+        log.changed(book.path, what, "write `binds: {service: port}` for a port that must stay")
 
 
 _SECRETS = "symph-default-secret"
@@ -400,7 +411,7 @@ def dump_process(process: builder.ProcessSpec, backend: str) -> Data:
 def read_experiment(data: Mapping[str, object]) -> Experiment:
     """Return the experiment of a dump in Symphony's or this package's form. Raises SpecError."""
     plain = {key: value for key, value in data.items() if key != "ab"}
-    if "process_groups" not in plain and not isinstance(plain.get("processes"), list):
+    if not _is_symphonys(plain):
         return to_record(plain)
     # The address book is computed again, and the usual range is the default.
     symphonys = {key: value for key, value in plain.items() if (key, value) != _USUAL_RANGE}
@@ -426,7 +437,8 @@ def read_group(data: Mapping[str, object]) -> tuple[str, Data, Data]:
 
 def _symphonys_group(group: builder.ProcessGroupSpec) -> Data:
     processes = [_symphonys_process(process) for process in group.list_processes()]
-    return {"processes": processes, "name": group.name, "start_dir": ".", "preamble_cmds": []}
+    folder, lines = getattr(group, "start_dir", "."), list(getattr(group, "preamble_cmds", ()))
+    return {"processes": processes, "name": group.name, "start_dir": folder, "preamble_cmds": lines}
 
 
 def _symphonys_process(process: builder.ProcessSpec) -> Data:
@@ -434,9 +446,9 @@ def _symphonys_process(process: builder.ProcessSpec) -> Data:
     cmds = fields.get("cmds", [])
     return {
         "name": process.name,
-        "binded_services": process.binded_services,
-        "connected_services": process.connected_services,
-        "exposed_services": process.exposed_services,
+        "binded_services": dict(process.binded_services),
+        "connected_services": dict(process.connected_services),
+        "exposed_services": dict(process.exposed_services),
         "start_dir": fields.get("cwd") or ".",
         "cmds": [cmds] if isinstance(cmds, str) else list(cmds if isinstance(cmds, list) else []),
     }

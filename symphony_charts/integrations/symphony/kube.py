@@ -19,11 +19,13 @@ from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_write import dump_all
 from symphony_charts.importers.hardening import of_our_defaults
 from symphony_charts.importers.report import Report
+from symphony_charts.integrations.symphony.addons import LocalFileManager
 from symphony_charts.integrations.symphony.errors import symphonys
 from symphony_charts.integrations.symphony.spec import CLUSTER, ExperimentSpec, ProcessGroupSpec, ProcessSpec, speaks
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import processes_of
+from symphony_charts.spec.python_files import is_reading
 
 __all__ = [
     "GKEDispatcher",
@@ -93,6 +95,11 @@ def with_images(experiment: Experiment) -> Experiment:
 class KubeBackend(OurCluster):
     """Kubernetes under Symphony's names. Experiments are charts, not bare pods, and are identified by our labels."""
 
+    @property
+    def fs(self) -> LocalFileManager:
+        """The folder of saved experiments."""
+        return LocalFileManager()
+
     def new_experiment(self, name: str, **fields: Any) -> KubeExperimentSpec:
         """Return a new experiment; `preamble_cmds` of the cluster apply unless it has its own."""
         if self._preamble_cmds is not None:
@@ -102,9 +109,8 @@ class KubeBackend(OurCluster):
     def launch(self, exp: Any, force: bool = False, dry_run: bool = False, **options: Any) -> object:
         """Start an experiment; with `dry_run` print its objects. Raises ResourceExistsError if it exists."""
         with symphonys():
-            if isinstance(exp, ExperimentSpec):
-                # Report defaults that a script written for Symphony's pods does not expect.
-                output.print_report(Report(notes=of_our_defaults(exp.finish())))
+            if isinstance(exp, ExperimentSpec) and not is_reading():
+                _report_defaults(exp)
             return super().launch(exp, force=force, dry_run=dry_run, **options)
 
     def start(
@@ -148,6 +154,18 @@ class KubeBackend(OurCluster):
         """End an experiment of this package. Raises ValueError for any other."""
         with symphonys():
             return super().delete(experiment_name, **options)
+
+
+# The notes that were printed in this run of a script.
+REPORTED: set[tuple[str, str]] = set()
+
+
+def _report_defaults(exp: ExperimentSpec) -> None:
+    """Report, once in a script, defaults that a script written for Symphony's pods does not expect."""
+    notes = [note for note in of_our_defaults(exp.finish()) if (note.what, note.next) not in REPORTED]
+    REPORTED.update((note.what, note.next) for note in notes)
+    if notes:
+        output.print_report(Report(notes=tuple(notes)))
 
 
 KubeCluster = KubeBackend

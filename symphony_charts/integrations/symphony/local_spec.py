@@ -270,6 +270,3 @@ def _rename(held: dict[str, Any], dumps: Iterable[Mapping[str, Any]]) -> None:
     for name in (one["name"] for one in dumps):
         if sanitize(name) in held:
             held[sanitize(name)].name = name
-    renamed = {one.name: one for one in held.values()}
-    held.clear()
-    held.update(renamed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -15,6 +15,11 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
+from symphony_charts.integrations.symphony.attributes import (
+    ExperimentAttributes,
+    GroupAttributes,
+    ProcessAttributes,
+)
 from symphony_charts.integrations.symphony.errors import symphonys
 from symphony_charts.integrations.symphony.importer import (
     SHELL,
@@ -156,13 +161,14 @@ class Dumped:
 
 
 @speaks(POD)
-class ProcessSpec(Dumped, OurProcess):
+class ProcessSpec(Dumped, ProcessAttributes):
     """A process. Keywords are those of this package; an unknown one is refused with a suggestion."""
 
     backend: ClassVar[str] = "kube"
 
     def to_data(self) -> dict[str, object]:
         """Return the process as data. Its lines run in bash, which continues after a failed line, as in Symphony."""
+        self.settle()
         data = super().to_data()
         if data.get("cmds") or data.get("preamble"):
             data.setdefault("shell", SHELL)
@@ -183,15 +189,33 @@ class ProcessSpec(Dumped, OurProcess):
 
 
 @speaks(POD, ADDED, {"load_dict": {"data": "di"}})
-class ProcessGroupSpec(Dumped, OurGroup):
+class ProcessGroupSpec(Dumped, GroupAttributes):
     """A process group."""
 
     backend: ClassVar[str] = "kube"
     process_class: type[OurProcess] = ProcessSpec
 
+    def __init__(
+        self,
+        name: str,
+        processes: Iterable[OurProcess] = (),
+        start_dir: str | None = None,
+        preamble_cmds: str | Iterable[str] | None = None,
+        **fields: Any,
+    ) -> None:
+        super().__init__(name, processes, **fields)
+        self.start_dir, self.preamble_cmds = start_dir or ".", preamble_cmds or []
+
     def to_data(self) -> dict[str, object]:
-        """Return the group as data."""
-        return serving(super().to_data())
+        """Return the group as data; its preamble and folder are those of processes that name none."""
+        data: dict[str, Any] = super().to_data()
+        for process in data["processes"].values():
+            if self.start_dir != ".":
+                process.setdefault("cwd", self.start_dir)
+            if self.preamble_cmds:
+                process.setdefault("preamble", list(self.preamble_cmds))
+                process.setdefault("shell", SHELL)
+        return serving(data)
 
     def dump_dict(self) -> dict[str, Any]:
         """Return the group as Symphony dumped it."""
@@ -219,7 +243,7 @@ class ProcessGroupSpec(Dumped, OurGroup):
 
 
 @speaks(SPEC, ADDED)
-class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Symphony's keywords
+class ExperimentSpec(Dumped, ExperimentAttributes, specs.ExperimentSpec):  # type: ignore[misc]  # Symphony's keywords
     """An experiment. An experiment from a loader dumps to the same data."""
 
     backend: ClassVar[str] = "kube"
@@ -227,7 +251,7 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
     group_class: type[OurGroup] = ProcessGroupSpec
 
     def __init__(self, name: str, port_range: Any = None, secrets: Any = None, **fields: Any) -> None:
-        self._ports = list(port_range) if isinstance(port_range, list) else []
+        self._ports, self._usual = list(port_range) if isinstance(port_range, list) else [], []
         if self._ports:
             port_range = (min(self._ports), max(self._ports))
         super().__init__(name, port_range=port_range, secrets=secrets, **fields)
@@ -258,8 +282,9 @@ class ExperimentSpec(Dumped, specs.ExperimentSpec):  # type: ignore[misc]  # Sym
         held = [process._data for process in self.list_all_processes()]
         if exposed := [name for fields in held for name in _services(fields, "exposes")]:
             data["expose"] = as_load_balancers(exposed, data.get("expose", {}))
-        if not self._ports:
+        if not self._ports or self._ports == self._usual:
             return data
+        data["port_range"] = [min(self._ports), max(self._ports)]
         fixed = {port for fields in held for kind in _LISTENING for port in _services(fields, kind).values()}
         names = dict.fromkeys(
             name for kind in _LISTENING for fields in held for name, port in _services(fields, kind).items() if not port

@@ -57,6 +57,15 @@ class SubprocProcessSpec(LocalProcessSpec):
         lines = fields.pop("cmds", None)
         super().__init__(name, lines if cmd is None else cmd, **fields)
 
+    @property
+    def cmd(self) -> str:
+        """The shell line, or lines."""
+        return "\n".join(self.cmds)
+
+    @cmd.setter
+    def cmd(self, line: str) -> None:
+        self.set_cmds(line)
+
 
 class SubprocProcessGroupSpec(LocalProcessGroupSpec):
     """A process group; on one machine it only records which processes belong together."""
@@ -239,48 +248,48 @@ class SubprocManager:
         self, stdout_mode: str = "print", stderr_mode: str = "print", log_dir: str | Path | None = None
     ) -> None:
         _check_modes(stdout_mode, "none" if stderr_mode == "stdout" else stderr_mode, log_dir)
-        self._modes = {"out": stdout_mode, "err": stderr_mode}
-        self._log_dir = Path(log_dir).expanduser() if log_dir is not None else None
-        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        self.stdout_mode, self.stderr_mode = stdout_mode, stderr_mode
+        self.log_dir = Path(log_dir).expanduser() if log_dir is not None else None
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._handlers: dict[signal.Signals, Any] = {}
 
     def launch(self, name: str, cmd: str, env: Mapping[str, object] | None = None) -> None:
         """Start the shell line `cmd`; `env` overrides the script's environment. Raises ValueError for a duplicate."""
-        if name in self._children:
+        if name in self.processes:
             raise ValueError(f'a process "{name}" was launched already')
         declared = {key: str(value) for key, value in (env or {}).items()}
         self._catch_signals()
         with contextlib.ExitStack() as files:
             out = self._sink(name, "out", files)
-            err = subprocess.STDOUT if self._modes["err"] == "stdout" else self._sink(name, "err", files)
-            self._children[name] = subprocess.Popen(
+            err = subprocess.STDOUT if self.stderr_mode == "stdout" else self._sink(name, "err", files)
+            self.processes[name] = subprocess.Popen(
                 ["bash", "-c", cmd], env={**os.environ, **declared}, stdout=out, stderr=err, start_new_session=True
             )
 
     def poll(self, name: str) -> int | None:
         """Return the exit status (negative: the signal), None while it runs. Raises KeyError for an unknown name."""
-        return self._children[name].poll()
+        return self.processes[name].poll()
 
     def poll_all(self) -> dict[str, int | None]:
         """Return the exit status of every process by name, None while it runs."""
-        return {name: child.poll() for name, child in self._children.items()}
+        return {name: child.poll() for name, child in self.processes.items()}
 
     def kill(self, name: str, signal: int = signal.SIGTERM, verbose: bool = False) -> None:
         """Send a signal to a process and all that it started; with `verbose`, print it."""
         if verbose:
             sys.stdout.write(f"signal {signal} to {name}\n")
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._children[name].pid, signal)
+            os.killpg(self.processes[name].pid, signal)
 
     def kill_all(self, verbose: bool = False) -> None:
         """End everything: TERM, a second of grace in total, then KILL to all sessions."""
-        for name in self._children:
+        for name in self.processes:
             self.kill(name, signal.SIGTERM, verbose)
         deadline = time.monotonic() + _GRACE_S
-        for child in self._children.values():
+        for child in self.processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 child.wait(max(0.0, deadline - time.monotonic()))
-        for name, child in self._children.items():
+        for name, child in self.processes.items():
             # The session may outlive its first process.
             self.kill(name, signal.SIGKILL)
             child.wait()
@@ -317,13 +326,13 @@ class SubprocManager:
         self._handlers = {}
 
     def _sink(self, name: str, stream: str, files: contextlib.ExitStack) -> IO[bytes] | int | None:
-        mode = self._modes[stream]
+        mode = self.stdout_mode if stream == "out" else self.stderr_mode
         if mode == "none":
             return subprocess.DEVNULL
-        if mode == "print" or self._log_dir is None:
+        if mode == "print" or self.log_dir is None:
             return None
-        self._log_dir.mkdir(parents=True, exist_ok=True)
-        return files.enter_context((self._log_dir / f"{name}.{stream}").open("wb"))
+        self.log_dir.mkdir(parents=True, exist_ok=True)
+        return files.enter_context((self.log_dir / f"{name}.{stream}").open("wb"))
 
 
 def _check_modes(stdout_mode: str, stderr_mode: str, log_dir: object) -> None:

@@ -237,7 +237,7 @@ class TmuxBackend(OurCluster):
             run = find_run(sanitize(experiment_name))
             name = f"{process_group}/{process_name}" if process_group else process_name
             logs = [LogFile(run.process_dir(index) / "log") for index in find_slots(run.plan(), sanitize(name))]
-        lines = [line for log in logs for _, _, text in log.lines() for line in text.splitlines() or [""]]
+        lines = [line for log in logs for _, text in log.lines() for line in text.splitlines() or [""]]
         return lines if tail < 0 else lines[-tail:] if tail else []
 
 

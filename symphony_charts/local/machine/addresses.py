@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.local.plan.records import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
 from symphony_charts.local.plan.replicas import replicas_here
-from symphony_charts.local.runs import Run, live_plans
+from symphony_charts.local.runs import Run, home, live_plans
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service, pods_of, processes_of
 from symphony_charts.system import file_locks
@@ -51,7 +51,7 @@ def choose_addresses(experiment: Experiment, services: Sequence[Service], *, str
     """
     listeners = list(_listeners(experiment, services))
     pods = sum(replicas_here(pod) for pod in pods_of(experiment).values())
-    ranges = list(candidate_ranges(experiment.name, pods))
+    ranges = list(candidate_ranges(experiment.name, pods, str(home())))
     if experiment.local.ports == "moved":
         return _at_one_address(experiment, listeners, ())
     if not has_address(ranges[0].address(0)):

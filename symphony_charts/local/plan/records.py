@@ -38,12 +38,15 @@ class AddressRange:
 ONE_ADDRESS = AddressRange(block=0)
 
 
-def candidate_ranges(experiment: str, pods: int, tries: int = 64) -> Iterator[AddressRange]:
-    """Yield ranges for `experiment` with its `pods`, best first: always the same ones for the same name."""
+def candidate_ranges(experiment: str, pods: int, home: str = "", tries: int = 64) -> Iterator[AddressRange]:
+    """Yield ranges for `experiment` with its `pods`, best first: always the same ones for the same name and `home`.
+
+    `home` is the folder of all runs of a user: two users may start the same experiment at once.
+    """
     blocks = -(-max(pods, 1) // _HOSTS_PER_BLOCK)
     room = _LAST_BLOCK - _FIRST_BLOCK - blocks
     for attempt in range(tries):
-        digest = hashlib.sha256(f"{experiment}\0{attempt}".encode()).digest()
+        digest = hashlib.sha256(f"{home}\0{experiment}\0{attempt}".encode("utf-8", "surrogateescape")).digest()
         yield AddressRange(block=_FIRST_BLOCK + int.from_bytes(digest[:8], "big") % room)
 
 

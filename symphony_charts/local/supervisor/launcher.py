@@ -23,6 +23,7 @@ from typing import Any
 import msgspec
 
 from symphony_charts.errors import SymphError, ToolFailed
+from symphony_charts.local.run_files import SUPERVISOR
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.events import Loop
 
@@ -44,7 +45,7 @@ class SupervisorProcess:
         self._log, self._is_starting_tmux = "", False
         # Not a Popen object: the supervisor outlives this program, which does not wait for it. It does not need `site`,
         # which would take a tenth of its start time.
-        argv = [sys.executable, "-S", "-m", "symphony_charts.local.supervisor.supervisor"]
+        argv = [sys.executable, "-S", "-m", SUPERVISOR]
         with theirs:
             self.pid = os.posix_spawn(
                 sys.executable,

@@ -20,7 +20,7 @@ from symphony_charts.system.processes import send_signal
 # Interval for checking if the disk is full, in seconds.
 _LOOK_S = 5.0
 # Timeout for a blocked start, in seconds.
-_HELD_S = 20.0
+_HELD_S = 5.0
 
 
 def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:

@@ -39,6 +39,8 @@ from symphony_charts.system.processes import (
 _KILL_S = 5.0
 # Timeout for tmux to read the last output, in seconds.
 _READ_S = 10.0
+# Timeout for an answer of tmux while a damaged run ends, in seconds.
+_ANSWER_S = 3.0
 # Timeout for the log writers to write their remaining input, in seconds; long enough for a busy machine.
 _WRITE_S = 20.0
 
@@ -229,7 +231,7 @@ def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
     panes: list[tmux_client.Pane] = []
     # The server answers only after it has executed all pending commands, even from clients that are gone.
     with contextlib.suppress(SymphError):
-        panes = tmux_client.list_panes(run.socket)
+        panes = tmux_client.list_panes(run.socket, timeout_s=_ANSWER_S)
     now = ticks_now()
     leaders = [identify(pane.pid) for pane in panes]
     sessions = [Session(leader=leader, until=now) for leader in leaders if leader is not None]

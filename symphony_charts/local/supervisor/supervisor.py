@@ -18,10 +18,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from symphony_charts.backend.status import Try
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local import tmux_client
 from symphony_charts.local.machine.gpus import restore_gpu_locks
-from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, write_supervisor
+from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, note_try, write_supervisor
 from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor import events
@@ -146,7 +147,16 @@ class Supervisor:
         limit = self.panes.limit_of(slot)
         if status != 0 and not limit:
             limit = self._full_disk()
+        self._note_try(slot, status, ended, limit)
         self._dispatch(events.Ended(slot, status, ended, limit))
+
+    def _note_try(self, slot: int, status: int | None, ended: float, limit: str) -> None:
+        process = replace(self.slots[slot], status=status, limit=limit)
+        is_asked = self.phase != "running" or process.is_restart_asked
+        if process.started is not None:
+            cause = process.cause or ("stopped" if status and is_asked else "")
+            folder = self.run.process_dir(slot)
+            note_try(folder, Try(started=process.started, ended=ended, status=status, cause=cause))
 
     def _full_disk(self) -> str:
         """Return the reason if the disk of the run is full or its state could not be written, else an empty text."""

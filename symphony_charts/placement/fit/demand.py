@@ -19,7 +19,7 @@ from symphony_charts.placement.fit.podspec import (
     read_node_affinity,
     read_tolerations,
 )
-from symphony_charts.placement.pools.pool import HOSTNAME, Amounts, AntiAffinity, HostPort, Pools, Requirement
+from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort, Pools
 from symphony_charts.spec.sources import Toleration
 
 _GROUP_LABEL = "symph.dev/group"
@@ -27,24 +27,21 @@ _GROUP_LABEL = "symph.dev/group"
 _SCHEDULERS = frozenset(
     {"", "default-scheduler", "gke.io/optimize-utilization-scheduler", "scheduler-plugins-scheduler", "volcano"}
 )
-_OUTSIDE = frozenset({"resourceClaims", "schedulingGates", "runtimeClassName", "os"})
+_OUTSIDE = frozenset(
+    {"resourceClaims", "schedulingGates", "runtimeClassName", "os", "affinity", "topologySpreadConstraints"}
+)
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_Selectors = tuple[tuple[Requirement, ...], ...]
-# Domains of the labels that the controllers of Kubernetes, JobSet, Kueue and Volcano add; the oldest have none.
-_DOMAINS = ("kubernetes.io", "k8s.io", "volcano.sh")
-_BARE = frozenset({"job-name", "controller-uid", "pod-template-hash", "controller-revision-hash"})
+_TOPOLOGIES = ("kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """All fields of a pod that affect scheduling.
 
-    `repels` are the label selectors of required anti-affinity on one node: matching pods never share it. `shuns` are
-    selectors of other anti-affinity: matching pods may be kept off more than that node, or off none. `anti_affinity`
-    are the terms of both. `labels`, `namespace` (if the objects set it) and `is_of_jobset` are only set if some pod
-    repels. `unproven` names constraints whose outcome depends on facts outside of the pods and pools, `unknown`
-    features that the model of the scheduler lacks; `is_unruly`: such a pod may take a node, or more of one, than its
-    own rules allow. `gpus_at_once` is the most GPUs that one container requests, if more than one.
+    `anti_affinity` are the required terms. `labels`, `namespace` (if the objects set it) and `is_of_jobset` are only
+    set if `Pools.needs_labels`, or if some pod has such a term. `unknown` names rules that the model of the scheduler
+    lacks; `is_unruly`: such a pod may take a node, or more of one, than its own rules allow. `gpus_at_once` is the most
+    GPUs that one container requests, if more than one.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -52,13 +49,10 @@ class Shape:
     affinity: NodeAffinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     ports: frozenset[HostPort] = frozenset()
-    repels: tuple[tuple[Requirement, ...], ...] = ()
-    shuns: tuple[tuple[Requirement, ...], ...] = ()
     anti_affinity: tuple[AntiAffinity, ...] = ()
     labels: tuple[tuple[str, str], ...] = ()
     namespace: str = ""
     is_of_jobset: bool = False
-    unproven: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     is_unruly: bool = False
     gpus_at_once: int = 0
@@ -105,15 +99,17 @@ def demands_of(
     pools of the plan: their pods may repel these by label. Raises SpecError for an unreadable pod.
     """
     faults = Faults()
-    pods = [pod for item in objects for pod in _pods(Fields.of(dict(item), "", faults))]
+    listed = [_fields(item, faults) for item in objects]
+    pods = [pod for item in listed for pod in _pods(item)]
+    gangs = frozenset(item.block("metadata").text("name") for item in listed if _is_gang_with_topology(item))
     faults.check()
-    with_labels = (pools is not None and pools.has_anti_affinity) or any(
+    with_labels = (pools is not None and pools.needs_labels) or any(
         pod.template.block("spec").block("affinity").has("podAntiAffinity") for pod in pods
     )
     by_shape: dict[Shape, Demand] = {}
     for pod in pods:
         if pod.count > 0:
-            shape = _shape(pod, _SCHEDULERS | {scheduler}, with_labels=with_labels)
+            shape = _shape(pod, _SCHEDULERS | {scheduler}, with_labels=with_labels, gangs=gangs)
             by_shape.setdefault(shape, Demand(shape)).add(pod.name, pod.count)
     faults.check()
     for demand in by_shape.values():
@@ -143,10 +139,15 @@ def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
 def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amounts]:
     """Return the requests of one running pod of each group: its containers and sidecars without steps."""
     faults = Faults()
-    pods = {pod.name: pod.template for item in objects for pod in _pods(Fields.of(dict(item), "", faults))}
+    pods = {pod.name: pod.template for item in objects for pod in _pods(_fields(item, faults))}
     requests = {name: pod_requests(template.block("spec"), with_steps=False) for name, template in pods.items()}
     faults.check()
     return requests
+
+
+def _fields(item: Mapping[str, object], faults: Faults) -> Fields:
+    fields = Fields.of(dict(item), "", faults)
+    return Fields.of(fields.data, f"{fields.text('kind')}/{fields.block('metadata').text('name')}", faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,29 +183,34 @@ def _pods(item: Fields) -> Iterator[_Pods]:
         yield from _pods(part)
 
 
-def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool) -> Shape:
+def _is_gang_with_topology(item: Fields) -> bool:
+    return item.text("kind") == "PodGroup" and item.block("spec").block("schedulingConstraints").has("topology")
+
+
+def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool, gangs: frozenset[str] = frozenset()) -> Shape:
+    """Return the shape of the pods; `gangs` are the pod groups that need a topology domain."""
     template, spec = pods.template, pods.template.block("spec")
-    anti_affinity = read_anti_affinity(spec)
-    repels, shuns, unproven = _pod_affinity(spec, anti_affinity)
     labels = template.block("metadata").mapping("labels") if with_labels else {}
     requests = pod_requests(spec)
     passes_by = spec.has("nodeName") or spec.has("runtimeClassName")
     is_unruly = passes_by or spec.text("schedulerName") not in schedulers
-    outside = tuple(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else ()
+    unknown = list(_unknown(spec, schedulers)) if is_unruly or not _OUTSIDE.isdisjoint(spec.data) else []
+    annotations = template.block("metadata").block("annotations")
+    unknown += (f"{key.rpartition('/')[2]} {annotations.text(key)}" for key in _TOPOLOGIES if annotations.has(key))
+    unknown += [f"exclusive placement over {pods.exclusive}"] if pods.exclusive else []
+    if gangs and spec.block("schedulingGroup").text("podGroupName") in gangs:
+        unknown.append("the topology of its gang")
     return Shape(
         requests=tuple(sorted((name, amount) for name, amount in requests.items() if amount > 0)),
         selector=tuple(sorted(spec.mapping("nodeSelector").items())),
         affinity=read_node_affinity(spec),
         tolerations=read_tolerations(spec),
         ports=pod_ports(spec),
-        repels=repels,
-        shuns=shuns,
-        anti_affinity=anti_affinity,
+        anti_affinity=read_anti_affinity(spec),
         labels=tuple(sorted(labels.items())),
         namespace=pods.namespace if with_labels else "",
         is_of_jobset=with_labels and pods.kind in KINDS and bool(KINDS[pods.kind].exclusive),
-        unproven=unproven,
-        unknown=(*outside, f"exclusive placement over {pods.exclusive}") if pods.exclusive else outside,
+        unknown=tuple(unknown),
         is_unruly=is_unruly,
         gpus_at_once=gpus_at_once(spec) if requests.get("nvidia.com/gpu", 0) > 1 else 0,
     )
@@ -221,6 +227,11 @@ def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
         yield f"runtimeClassName {spec.text('runtimeClassName')}, which may add overhead and choose nodes"
     if spec.block("os").text("name") not in ("", "linux"):
         yield f"the operating system {spec.block('os').text('name')}"
+    if any(True for _ in spec.block("affinity").block("podAffinity").blocks(_REQUIRED)):
+        yield "required pod affinity"
+    for spread in spec.blocks("topologySpreadConstraints"):
+        if spread.text("whenUnsatisfiable") != "ScheduleAnyway":
+            yield f"topology spread over {spread.text('topologyKey')}"
 
 
 def in_order(demands: Iterable[Demand]) -> list[Demand]:
@@ -232,34 +243,3 @@ def in_order(demands: Iterable[Demand]) -> list[Demand]:
         return shape.requests, shape.selector, *texts, sorted(shape.ports), demand.members
 
     return sorted(demands, key=key)
-
-
-def _pod_affinity(spec: Fields, terms: Iterable[AntiAffinity]) -> tuple[_Selectors, _Selectors, tuple[str, ...]]:
-    if not (spec.has("affinity") or spec.has("topologySpreadConstraints")):
-        return (), (), ()
-    repels, shuns, unproven = [], [], []
-    affinity = spec.block("affinity")
-    for term in terms:
-        certain = tuple(requirement for requirement in term.selector if not is_of_controllers(requirement.key))
-        if term.is_scoped:
-            unproven.append("anti-affinity of a scope of its own")
-        elif term.key != HOSTNAME:
-            unproven.append(f"anti-affinity over {term.key}")
-        elif certain != term.selector:
-            unproven.append("anti-affinity to labels that controllers set")
-        else:
-            repels.append(term.selector)
-            continue
-        shuns.append(certain)
-    if any(True for _ in affinity.block("podAffinity").blocks(_REQUIRED)):
-        unproven.append("required pod affinity")
-    for spread in spec.blocks("topologySpreadConstraints"):
-        if spread.text("whenUnsatisfiable") != "ScheduleAnyway":
-            unproven.append(f"topology spread over {spread.text('topologyKey')}")
-    return tuple(repels), tuple(shuns), tuple(unproven)
-
-
-def is_of_controllers(key: str) -> bool:
-    """Return True if a controller may add this label to its pods, so that it is missing in templates."""
-    domain, slash, _ = key.rpartition("/")
-    return domain.endswith(_DOMAINS) and domain != "app.kubernetes.io" if slash else key in _BARE

@@ -6,7 +6,7 @@ containers with sidecars, and of each init container with the sidecars started b
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
@@ -60,7 +60,7 @@ def untolerated_taint(tolerations: Iterable[Toleration], taints: Iterable[Taint]
     return next((t for t in taints if t.effect != "PreferNoSchedule" and not tolerates(accepted, t)), None)
 
 
-def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bool:
+def ports_conflict(wanted: Collection[HostPort], held: Collection[HostPort]) -> bool:
     """Return True if a host port conflicts: equal addresses, or one of them on all addresses."""
     return any(
         port[:2] == other[:2] and (port.address == other.address or not (port.address and other.address))
@@ -73,9 +73,7 @@ def ports_conflict(wanted: frozenset[HostPort], held: frozenset[HostPort]) -> bo
 _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 
-def _effective_requests(
-    containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]], overhead: Amounts | None = None
-) -> Amounts:
+def _effective_requests(containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]]) -> Amounts:
     """Return the requests of a whole pod with its pod slot; `inits` are in order, True marks a sidecar."""
     running: Amounts = {}
     peak: Amounts = {}
@@ -92,24 +90,44 @@ def _effective_requests(
             _add(together, request)
             _raise(peak, together)
     _raise(peak, running)
-    _add(peak, overhead or {})
     return peak | {"pods": 1}
 
 
-def pod_requests(spec: Fields, *, with_steps: bool = True) -> Amounts:
-    """Return the effective request of a pod spec; pod-level resources override the sum of the containers.
+def pod_requests(spec: Fields, *, with_steps: bool = True, status: Fields | None = None) -> Amounts:
+    """Return the effective request of a pod spec.
 
-    Without `with_steps`, init containers that end are ignored.
+    Without `with_steps`, init containers that end are ignored. A resize in place, which the `status` of a running pod
+    shows, counts where it differs from the spec.
     """
-    containers = [_container(item) for item in spec.blocks("containers")]
-    inits = [(_container(item), _is_sidecar(item)) for item in spec.blocks("initContainers")]
+    containers = [_container(item, status) for item in spec.blocks("containers")]
+    inits = [(_container(item, status), _is_sidecar(item)) for item in spec.blocks("initContainers")]
     if not with_steps:
         inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
     overhead = amounts_in(spec.block("overhead")) if spec.has("overhead") else {}
-    total = _effective_requests(containers, inits, overhead)
-    for name, amount in _container(spec).items():
-        total[name] = amount + overhead.get(name, 0)
+    total = _effective_requests(containers, inits)
+    if spec.has("resources"):
+        _set_pod_level(spec, total)
+    _add(total, overhead)
     return total
+
+
+def _set_pod_level(spec: Fields, total: Amounts) -> None:
+    """Replace the sum of the containers by the resources of the pod as a whole; report what the API server refuses.
+
+    Source: kubernetes, pkg/apis/core/v1/defaults.go (defaultPodRequests) and validation.go: if only a limit is set,
+    the request is what the containers request, if they request it, else the limit.
+    """
+    level = spec.block("resources")
+    requests, limits = amounts_in(level.block("requests")), amounts_in(level.block("limits"))
+    for name, limit in limits.items():
+        requests.setdefault(name, limit if name.startswith("hugepages-") else total.get(name, limit))
+        if requests[name] > limit:
+            level.fault(f"the pod's limit of {name} is below its request", f"limits.{name}", "raise the limit")
+    for name, request in requests.items():
+        if request < total.get(name, 0):
+            what = f"the pod's request of {name} is below the sum of its containers"
+            level.fault(what, f"requests.{name}", "raise it, or leave it out")
+        total[name] = request
 
 
 def gpus_at_once(spec: Fields) -> int:
@@ -195,12 +213,27 @@ def _is_sidecar(init: Fields) -> bool:
     return init.text("restartPolicy") == "Always"
 
 
-def _container(container: Fields) -> Amounts:
-    """Return the requests of one container; a limit without a request is the request."""
-    if not container.has("resources"):
-        return {}
-    resources = container.block("resources")
-    return amounts_in(resources.block("limits")) | amounts_in(resources.block("requests"))
+def _container(container: Fields, status: Fields | None = None) -> Amounts:
+    """Return the requests of one container; a limit without a request is the request.
+
+    Source: KEP-1287. While a pod is resized, the larger of its spec and of what its node granted counts; a resize that
+    the node finds infeasible does not.
+    """
+    amounts: Amounts = {}
+    if container.has("resources"):
+        resources = container.block("resources")
+        amounts = amounts_in(resources.block("limits")) | amounts_in(resources.block("requests"))
+    if status is None:
+        return amounts
+    granted: Amounts = {}
+    for found in (*status.blocks("containerStatuses"), *status.blocks("initContainerStatuses")):
+        if found.text("name") == container.text("name"):
+            _raise(granted, amounts_in(found.block("resources").block("requests")))
+            _raise(granted, amounts_in(found.block("allocatedResources")))
+    if any(condition.text("reason") == "Infeasible" for condition in status.blocks("conditions")):
+        return amounts | granted
+    _raise(amounts, granted)
+    return amounts
 
 
 def amounts_in(fields: Fields) -> Amounts:

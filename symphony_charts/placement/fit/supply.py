@@ -6,16 +6,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from symphony_charts.placement.fit.demand import Demand, Shape, is_of_controllers
+from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
 from symphony_charts.placement.pools.pool import (
     HOSTNAME,
+    ZONE,
     AntiAffinity,
     HostPort,
     Node,
     Pool,
     PresentPod,
-    Requirement,
     Taint,
 )
 from symphony_charts.spec.sources import Toleration
@@ -26,6 +26,9 @@ Domains = dict[str, dict[str, str]]
 """Node label -> its value -> why a pod may not use the nodes that have this value."""
 
 _OF_JOBSET = "jobset.sigs.k8s.io/"
+# Labels that only charts set, by their domains; the oldest labels of Kubernetes' controllers have no domain.
+_OF_CHARTS = frozenset({"symph.dev", "app.kubernetes.io", "helm.sh"})
+_OF_CONTROLLERS = frozenset({"job-name", "controller-uid", "pod-template-hash", "controller-revision-hash"})
 
 
 def closed_domains(pools: Sequence[Pool], demands: Sequence[Demand]) -> list[Domains]:
@@ -50,14 +53,15 @@ def _closed_to(
 ) -> Domains:
     domains: Domains = {}
     for (term, value, _), pod in repelling.items():
-        if _may_share_namespace(term, pod, shape) and _may_select(term, shape):
+        if _may_share_namespace(term, pod.namespace, shape.namespace) and _selects(term, shape) is not False:
             domains.setdefault(term.key, {}).setdefault(value, _why("anti-affinity of", pod, term, value))
     for term in shape.anti_affinity:
         for node in nodes:
             found = (
                 pod
                 for pod in node.pods
-                if _may_share_namespace(term, pod, shape) and all(each.holds(pod.labels, "") for each in term.selector)
+                if _may_share_namespace(term, pod.namespace, shape.namespace)
+                and all(each.holds(pod.labels, "") for each in term.selector)
             )
             for value in _values(node, term):
                 for pod in islice(found, 1):
@@ -71,18 +75,28 @@ def _values(node: Node, term: AntiAffinity) -> Iterator[str]:
         yield value
 
 
-def _may_share_namespace(term: AntiAffinity, pod: PresentPod, shape: Shape) -> bool:
-    return term.is_scoped or not shape.namespace or shape.namespace == pod.namespace
+def _may_share_namespace(term: AntiAffinity, one: str, other: str) -> bool:
+    return term.is_scoped or not (one and other) or one == other
 
 
-def _may_select(term: AntiAffinity, shape: Shape) -> bool:
-    """Return False only if a label excludes it: controllers may add labels to the pods of `shape`."""
+def _selects(term: AntiAffinity, shape: Shape) -> bool | None:
+    """Return True if `term` selects pods of `shape` in its namespace; None if labels of a controller decide."""
     labels = dict(shape.labels)
-    return all(
-        requirement.holds(labels, "")
-        or (is_of_controllers(requirement.key) and (shape.is_of_jobset or not requirement.key.startswith(_OF_JOBSET)))
-        for requirement in term.selector
-    )
+    is_open = False
+    for requirement in term.selector:
+        if requirement.key not in labels and _may_be_added(requirement.key, shape):
+            is_open = True
+        elif not requirement.holds(labels, ""):
+            return False
+    return None if is_open else True
+
+
+def _may_be_added(key: str, shape: Shape) -> bool:
+    """Return True if a controller may add this label to its pods, so that it is missing in their template."""
+    domain, slash, _ = key.rpartition("/")
+    if key.startswith(_OF_JOBSET):
+        return shape.is_of_jobset
+    return domain not in _OF_CHARTS if slash else key in _OF_CONTROLLERS
 
 
 def _why(what: str, pod: PresentPod, term: AntiAffinity, value: str) -> str:
@@ -91,7 +105,6 @@ def _why(what: str, pod: PresentPod, term: AntiAffinity, value: str) -> str:
 
 
 Vector = tuple[int, ...]
-ZONE = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +129,7 @@ class Cluster:
     fit on one empty node (never 0). `maybe[i]` are further classes that it may or may not use, each with the reason and
     a way to find out. `allowed[i]` holds the classes whose labels and taints admit it, whether it fits or not.
     `anti_affine[i]` are the demands that never share a node with i, including i itself if two of its pods may not.
-    `unproven[i]` names its constraints that depend on more than its pods and the nodes. `splits_zones`: a pool's new
+    `unknown[i]` names rules that apply to it and that the model lacks. `splits_zones`: a pool's new
     nodes were distributed evenly over its zones, though the autoscaler may do otherwise, so a lack of nodes excludes
     nothing.
     """
@@ -130,7 +143,7 @@ class Cluster:
     fits: tuple[dict[int, int], ...]
     maybe: tuple[dict[int, tuple[str, str]], ...]
     anti_affine: tuple[frozenset[int], ...]
-    unproven: tuple[tuple[str, ...], ...]
+    unknown: tuple[tuple[str, ...], ...]
     splits_zones: bool = False
 
     def may_use(self, demand: int, nodes: Collection[int]) -> bool:
@@ -163,7 +176,7 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         groups.setdefault(alike, (open_keys, []))[1].append(index)
     filtered = [_allowed(with_admission(demand.shape), classes, groups.values()) for demand in demands]
     allowed = tuple(found for found, _ in filtered)
-    anti_affine = _anti_affine(demands)
+    anti_affine, unknown = _anti_affine(demands)
     possible = tuple(
         _fits(need, sorted(allow), classes, alone=index in anti_affine[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
@@ -183,12 +196,7 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         for rooms, uncertainties in zip(possible, maybe, strict=True)
     )
     splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
-    shy = [demand for demand in demands if demand.shape.shuns]
-    unproven = []
-    for demand, rooms in zip(demands, fits, strict=True):
-        shunned = (each.name for each in shy if each is not demand and _selects(each.shape.shuns, demand))
-        admitted = _admitted(demand.shape, rooms, classes)
-        unproven.append((*demand.shape.unproven, *(f"anti-affinity of {name}" for name in shunned), *admitted))
+    admitted = [_admitted(demand.shape, rooms, classes) for demand, rooms in zip(demands, fits, strict=True)]
     return Cluster(
         pools=tuple(pools),
         dimensions=dimensions,
@@ -199,7 +207,10 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         fits=fits,
         maybe=maybe,
         anti_affine=anti_affine,
-        unproven=tuple(unproven),
+        unknown=tuple(
+            (*demand.shape.unknown, *rules, *taints)
+            for demand, rules, taints in zip(demands, unknown, admitted, strict=True)
+        ),
         splits_zones=splits,
     )
 
@@ -228,8 +239,6 @@ def _classes(
     for index, pool in enumerate(pools):
         alike: dict[object, list[NodeClass]] = {}
         for node in pool.nodes:
-            if not node.schedulable:
-                continue
             free = tuple(max(0, node.free.get(name, 0)) for name in dimensions)
             node_class = NodeClass(index, free, 1, dict(node.labels), node.taints, node.ports, node.name, True)
             values = tuple(node.labels.get(key) for key in keys)
@@ -264,7 +273,7 @@ def with_admission(shape: Shape) -> Shape:
 def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
     if any("/" in name for name, _ in shape.requests):
         taints = filter(None, (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms))
-        yield from (f"a toleration of {taint.key}, which not every cluster adds," for taint in islice(taints, 1))
+        yield from (f"a toleration of {taint.key}, which not every cluster adds" for taint in islice(taints, 1))
 
 
 def _allowed(
@@ -312,20 +321,34 @@ def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], 
     return result
 
 
-def _anti_affine(demands: Sequence[Demand]) -> tuple[frozenset[int], ...]:
-    """Return for each demand the demands that may not share a node with it, by host ports or anti-affinity."""
-    with_terms = [i for i, demand in enumerate(demands) if demand.shape.ports or demand.shape.repels]
+def _anti_affine(demands: Sequence[Demand]) -> tuple[tuple[frozenset[int], ...], list[dict[str, None]]]:
+    """Return for each demand the demands that may not share a node with it, and names of rules about more than nodes.
+
+    Nodes are divided by host ports, and by anti-affinity over the host name whose selection is certain.
+    """
     anti_affine: list[set[int]] = [set() for _ in demands]
-    for index in with_terms:
-        for other in range(len(demands)):
-            one, two = demands[index], demands[other]
-            repelled = _selects(one.shape.repels, two) or _selects(two.shape.repels, one)
-            if repelled or ports_conflict(one.shape.ports, two.shape.ports):
+    unknown: list[dict[str, None]] = [{} for _ in demands]
+    for index, one in enumerate(demands):
+        for other in range(len(demands)) if one.shape.ports else ():
+            if ports_conflict(one.shape.ports, demands[other].shape.ports):
                 anti_affine[index].add(other)
                 anti_affine[other].add(index)
-    return tuple(frozenset(group) for group in anti_affine)
+        for term in one.shape.anti_affinity:
+            for other, two in enumerate(demands):
+                selects = _may_share_namespace(term, one.shape.namespace, two.shape.namespace) and _selects(
+                    term, two.shape
+                )
+                if selects and term.key == HOSTNAME and not term.is_scoped:
+                    anti_affine[index].add(other)
+                    anti_affine[other].add(index)
+                elif selects is not False:
+                    unknown[index][_rule(term, is_certain=bool(selects))] = None
+                    if other != index:
+                        unknown[other][f"anti-affinity of {one.name}"] = None
+    return tuple(frozenset(group) for group in anti_affine), unknown
 
 
-def _selects(selectors: Iterable[Sequence[Requirement]], demand: Demand) -> bool:
-    labels = dict(demand.shape.labels)
-    return any(all(requirement.holds(labels, "") for requirement in selector) for selector in selectors)
+def _rule(term: AntiAffinity, *, is_certain: bool) -> str:
+    if term.is_scoped:
+        return "anti-affinity of a scope of its own"
+    return f"anti-affinity over {term.key}" if is_certain else "anti-affinity to labels that controllers set"

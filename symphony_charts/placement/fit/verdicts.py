@@ -11,7 +11,7 @@ from symphony_charts.formats.names import nearest
 from symphony_charts.formats.quantity import MIB, cores_text
 from symphony_charts.placement.fit.demand import Shape
 from symphony_charts.placement.fit.devices import sharing_fault, slice_fault
-from symphony_charts.placement.fit.podspec import labels_match, untolerated_taint
+from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.pools.pool import Pool, Pools, Uncertainty
 
@@ -167,7 +167,7 @@ def _smallest_reason(cluster: Cluster, demand: int) -> tuple[str, str]:
     for fault in faults:
         if fault[0]:
             return fault
-    return _too_large(shape, open_pools) if open_pools else _kept_out(shape, cluster.pools)
+    return _too_large(shape, open_pools) if open_pools else _kept_out(cluster, shape)
 
 
 def _too_large(shape: Shape, pools: list[Pool]) -> tuple[str, str]:
@@ -191,29 +191,45 @@ def _too_large(shape: Shape, pools: list[Pool]) -> tuple[str, str]:
     return f"needs {needs}; {machine} offers {offers} after system pods", fix
 
 
+_CONDITIONS = {"node.kubernetes.io/unschedulable": "cordoned", "node.kubernetes.io/not-ready": "not ready"}
+
+
 def _floor_text(resource: str, amount: int) -> str:
     if resource == "cpu":
         return f"{cores_text(amount // 10 * 10)} CPU" if amount >= 100 else f"{amount}m CPU"
     return f"{amount // MIB}Mi memory" if resource == "memory" else amount_text(resource, amount)
 
 
-def _kept_out(shape: Shape, pools: tuple[Pool, ...]) -> tuple[str, str]:
+def _kept_out(cluster: Cluster, shape: Shape) -> tuple[str, str]:
+    pools = cluster.pools
     for key, value in shape.selector:
         if not any(pool.labels.get(key) == value or pool.leaves_open(key) for pool in pools):
             values = sorted({pool.labels[key] for pool in pools if key in pool.labels})
             near = nearest(value, values)
             present = f"nodes have {', '.join(values[:5])}" if values else f"no node has the label {key}"
             return f"no pool has the label {key}={value}", (f'did you mean "{near}"? ' if near else "") + present
-    tainted = [
-        (pool, taint)
-        for pool in pools
-        if labels_match(dict(shape.selector), shape.affinity, pool.labels, assumed=_open_labels(shape, pool))
-        and (taint := untolerated_taint(shape.tolerations, pool.taints))
+    matching = [
+        node
+        for node in cluster.classes
+        if labels_match(
+            dict(shape.selector),
+            shape.affinity,
+            node.labels,
+            node.name,
+            assumed=_open_labels(shape, pools[node.pool]),
+        )
     ]
-    if tainted:
-        pool, taint = min(tainted, key=lambda pair: pair[0].name)
-        others = f" (and {len(tainted) - 1} more pools)" if 1 < len(tainted) == len(pools) else ""
-        return f"does not tolerate {taint} of {pool.name}{others}", f"add a toleration of {taint.key}, or use assign_to"
+    for node in sorted(matching, key=lambda node: (pools[node.pool].name, node.name)):
+        where = f"node {node.name}" if node.is_live else pools[node.pool].name
+        others = f" (and {len(matching) - 1} more)" if len(matching) > 1 else ""
+        taint = untolerated_taint(shape.tolerations, node.taints)
+        if taint is None and ports_conflict(shape.ports, node.ports):
+            held = ", ".join(str(port.number) for port in sorted(shape.ports) if ports_conflict({port}, node.ports))
+            return f"host port {held} is taken on {where}{others}", "ask for another port, or use other nodes"
+        if taint and taint.key in _CONDITIONS:
+            return f"{where} is {_CONDITIONS[taint.key]}{others}", f"see `kubectl describe node {node.name}`"
+        if taint:
+            return f"does not tolerate {taint} of {where}{others}", f"add a toleration of {taint.key}, or use assign_to"
     if not pools:
         return "there are no node pools", "give a file that describes some"
     return "node selector and node affinity match no pool together", "loosen one of them, or see --explain"

@@ -12,12 +12,16 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.allocatable import NodeSpec, allocatable, system_profile
 from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, slice_hosts
 from symphony_charts.placement.pools.node_config import NodePoolConfig
-from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, Amounts, Pool, Taint, Tpu, Uncertainty
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Amounts, Pool, Taint, Tpu, Uncertainty
+
+_DEFAULT_MACHINE = "e2-medium"
 
 
 def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -> Pool | None:
     """Return the pool of `config`; None, with a fault at `machine_field`, if its machine type is unknown."""
-    machine = catalog.get(config.machine_type)
+    machine = catalog.get(config.machine_type or _DEFAULT_MACHINE)
+    if not config.machine_type:
+        machine = _machine_of_labels(config) or machine
     if machine is None:
         near = catalog.nearest(config.machine_type)
         hint = f'did you mean "{near}"? ' * bool(near) + "`symph catalog refresh FILE` adds what gcloud lists"
@@ -27,6 +31,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     for what, hint in _device_faults(machine, config.gpu_type, config.gpu_count, config.gpu_partition):
         machine_field.fault(what, "", hint)
     tpu = _tpu(config, machine, machine_field)
+    most = min(config.max_nodes, config.reservation_nodes.get(config.reservation, config.max_nodes))
     node = _node_spec(config, machine)
     offer = allocatable(node) | _devices(config, machine, gpus) | config.hugepages
     offer["memory"] = max(0, offer["memory"] - sum(config.hugepages.values()))
@@ -43,8 +48,8 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         labels=_labels(config, machine, gpu_type, gpus, tpu),
         taints=_taints(config, machine, gpus),
         zones=config.zones,
-        min_nodes=config.min_nodes,
-        max_nodes=min(config.max_nodes, config.reservation_nodes.get(config.reservation, config.max_nodes)),
+        min_nodes=min(config.min_nodes, most),
+        max_nodes=most,
         provisioning=config.provisioning,
         gpu_type=gpu_type if gpus else "",
         gpus=offer.get("nvidia.com/gpu", 0),
@@ -54,13 +59,40 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         reservation=config.reservation,
         queued=config.queued,
         selector=(GKE_POOL_LABEL, config.name),
-        uncertainties=(*config.uncertainties, *_model_uncertainties(config)),
+        notes=()
+        if config.machine_type or not machine.name
+        else (f"machine_type is not set: GKE takes {machine.name}",),
+        uncertainties=(*config.uncertainties, *_model_uncertainties(config, machine)),
         local_ssds=machine.local_ssds
         or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds,
     )
 
 
-def _model_uncertainties(config: NodePoolConfig) -> Iterator[Uncertainty]:
+def _machine_of_labels(config: NodePoolConfig) -> Machine | None:
+    """Return the machine that the labels `cpu` and `memory_m` describe, as Symphony reads them; else None."""
+    cpu, memory, gpus = (config.labels.get(key, "") for key in ("cpu", "memory_m", "gpu_count"))
+    if not (cpu.isdecimal() and memory.isdecimal()):
+        return None
+    has_gpus = gpus.isdecimal() and not config.gpu_count
+    return Machine(
+        name="",
+        family="",
+        arch="amd64",
+        vcpu=int(cpu),
+        memory_mib=int(memory),
+        gpu=config.labels.get("gpu_type", "") if has_gpus else "",
+        gpus=int(gpus) if has_gpus else 0,
+    )
+
+
+def _model_uncertainties(config: NodePoolConfig, machine: Machine) -> Iterator[Uncertainty]:
+    if not machine.name:
+        text = "machine_type is not set: its labels cpu, memory_m and gpu_count are taken for the machine"
+        yield Uncertainty(text=text, weight="PACKABLE", may_grow=True)
+    if config.sandbox:
+        yield Uncertainty(text=f"a sandbox ({config.sandbox}) takes more of a node than is known here")
+    if config.confidential:
+        yield Uncertainty(text="confidential nodes keep back more memory than is known here")
     if _is_windows(config):
         yield Uncertainty(text="nodes of Windows keep back more memory and disk than is known here")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
@@ -85,7 +117,6 @@ def _node_spec(config: NodePoolConfig, machine: Machine) -> NodeSpec:
         machine_type=machine.name,
         arch=machine.arch,
         distribution="ubuntu" if config.image.lower().startswith("ubuntu") else "cos",
-        confidential=config.confidential,
         max_pods=config.max_pods,
         boot_disk_gib=config.disk_gib,
         local_ssds=ssds,
@@ -120,24 +151,33 @@ def _tpu(config: NodePoolConfig, machine: Machine, machine_field: Fields) -> Tpu
 
 
 def _labels(config: NodePoolConfig, machine: Machine, gpu_type: str, gpus: int, tpu: Tpu | None) -> dict[str, str]:
-    prefix = "cloud.google.com/"
+    prefix, system = "cloud.google.com/", "windows" if _is_windows(config) else "linux"
     labels = {
         GKE_POOL_LABEL: config.name,
-        f"{prefix}machine-family": machine.family,
         f"{prefix}gke-os-distribution": "windows" if _is_windows(config) else _node_spec(config, machine).distribution,
+        f"{prefix}gke-container-runtime": "containerd",
+        f"{prefix}gke-cpu-scaling-level": str(machine.vcpu),
+        f"{prefix}gke-memory-gb-scaling-level": str(machine.memory_mib // 1000),
         f"{prefix}gke-max-pods-per-node": str(config.max_pods),
         f"{prefix}gke-provisioning": config.provisioning,
-        "node.kubernetes.io/instance-type": machine.name,
         "kubernetes.io/arch": machine.arch,
-        "kubernetes.io/os": "windows" if _is_windows(config) else "linux",
+        "kubernetes.io/os": system,
+        "beta.kubernetes.io/arch": machine.arch,
+        "beta.kubernetes.io/os": system,
     }
+    if machine.name:
+        labels |= {f"{prefix}machine-family": machine.family, "node.kubernetes.io/instance-type": machine.name}
+        labels["beta.kubernetes.io/instance-type"] = machine.name
+    if config.disk_type:
+        labels[f"{prefix}gke-boot-disk"] = config.disk_type
     if config.provisioning != "standard":
         labels[f"{prefix}gke-{config.provisioning}"] = "true"
     if config.zones:
         zone, is_zone = config.zones[0], config.zones[0].count("-") >= 2
-        labels["topology.kubernetes.io/region"] = zone.rsplit("-", 1)[0] if is_zone else zone
+        region = zone.rsplit("-", 1)[0] if is_zone else zone
+        labels |= dict.fromkeys(("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"), region)
         if is_zone and len(config.zones) == 1:
-            labels["topology.kubernetes.io/zone"] = zone
+            labels |= dict.fromkeys((ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.gke.io/zone"), zone)
     if gpus:
         labels |= {f"{prefix}gke-accelerator": gpu_type, f"{prefix}gke-gpu": "true"}
     if config.gpu_partition:

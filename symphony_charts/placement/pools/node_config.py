@@ -226,6 +226,7 @@ class NodePoolConfig:
     source: str
     machine_type: str
     image: str = ""
+    disk_type: str = ""
     disk_gib: int = 100
     ephemeral_ssds: int | None = None
     labels: dict[str, str] = field(default_factory=dict)
@@ -302,7 +303,8 @@ def read_node_config(
     return NodePoolConfig(
         name=name,
         source=pool.faults.source(pool.path),
-        machine_type=config.text(key("machine_type")) or "e2-medium",
+        machine_type=config.text(key("machine_type")),
+        disk_type=config.text(key("disk_type")) or disk.text(key("disk_type")),
         image=config.text(key("image_type")),
         disk_gib=config.number(key("disk_size_gb"), minimum=10) or disk.number(key("size_gb"), minimum=10) or 100,
         ephemeral_ssds=ssds.number(key("local_ssd_count")),

@@ -50,7 +50,12 @@ _POOL_LABELS = (
 # Labels that differ between the nodes of one pool and so do not apply to new nodes.
 _OF_ONE_NODE = ("kubernetes.io/hostname", "topology.gke.io/zone", "topology.kubernetes.io/zone")
 _GONE = {"Succeeded", "Failed"}
-_PRESSURE_EFFECT = "node.kubernetes.io/"
+# Taints of a node's present condition, which new nodes of its pool do not have.
+_CONDITIONS = frozenset(
+    f"node.kubernetes.io/{condition}"
+    for condition in ("disk-pressure", "memory-pressure", "network-unavailable", "not-ready", "pid-pressure",
+                      "unreachable", "unschedulable")
+)  # fmt: skip
 
 
 def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> list[Pool]:
@@ -104,7 +109,7 @@ def _load(pods: Iterable[Fields]) -> dict[str, _Load]:
         load = loads[node]
         if not spec.has("nodeName"):
             load.nominated.append(f"{meta.text('namespace')}/{meta.text('name')}")
-        for name, amount in pod_requests(spec).items():
+        for name, amount in pod_requests(spec, status=status).items():
             load.used[name] = load.used.get(name, 0) + amount
         load.ports |= pod_ports(spec)
         load.pods.append(
@@ -126,17 +131,24 @@ def _read_node(item: Fields, loads: Mapping[str, _Load]) -> Node:
         status.fault('"allocatable" is missing', "", "give the whole output of `kubectl get nodes -o json`")
     allocatable = amounts_in(offered)
     load = loads.get(name, _Load())
-    ready = {condition.text("type"): condition.text("status") for condition in status.blocks("conditions")}
     return Node(
         name=name,
         allocatable=allocatable,
         free={resource: amount - load.used.get(resource, 0) for resource, amount in allocatable.items()},
         labels=meta.mapping("labels"),
-        taints=tuple(t for t in read_taints(spec, "taints") if not t.key.startswith(_PRESSURE_EFFECT)),
+        taints=tuple(dict.fromkeys((*read_taints(spec, "taints"), *_condition_taints(item)))),
         ports=frozenset(load.ports),
-        schedulable=not spec.flag("unschedulable") and ready.get("Ready", "True") == "True",
         pods=tuple(load.pods),
     )
+
+
+def _condition_taints(node: Fields) -> Iterator[Taint]:
+    """Yield the taints that the node controller adds to cordoned nodes and to nodes that are not ready."""
+    if node.block("spec").flag("unschedulable"):
+        yield Taint(key="node.kubernetes.io/unschedulable")
+    ready = {each.text("type"): each.text("status") for each in node.block("status").blocks("conditions")}
+    if ready.get("Ready", "True") != "True":
+        yield Taint(key="node.kubernetes.io/not-ready")
 
 
 def _make_pool(
@@ -158,7 +170,9 @@ def _make_pool(
     labels = {k: v for k, v in first.labels.items() if all(n.labels.get(k) == v for n in nodes)}
     machine = catalog.get(labels.get("node.kubernetes.io/instance-type", ""))
     gpus, chips = allocatable.get("nvidia.com/gpu", 0), allocatable.get("google.com/tpu", 0)
-    system = daemon_requests(daemons, labels, first.taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
+    shared = (taint for taint in nodes[0].taints if all(taint in node.taints for node in nodes))
+    taints = tuple(taint for taint in shared if taint.key not in _CONDITIONS)
+    system = daemon_requests(daemons, labels, taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
     if not knows_load:
         nodes = [_on(node, {}, system) for node in nodes]
     gpu_type = labels.get("cloud.google.com/gke-accelerator", "")
@@ -184,7 +198,7 @@ def _make_pool(
         accuracy="live",
         system=system,
         labels={k: v for k, v in labels.items() if k not in _OF_ONE_NODE or len(zones) == 1},
-        taints=tuple(taint for taint in first.taints if all(taint in node.taints for node in nodes)),
+        taints=taints,
         zones=tuple(zones),
         min_nodes=len(nodes),
         max_nodes=len(nodes),

@@ -129,7 +129,9 @@ def _stated(item: Fields, name: str) -> Pool:
     low, high = _count(item)
     offered = {"pods": item.number("max_pods", minimum=1) or 110} | amounts_in(item.block("allocatable"))
     zones = tuple(item.texts("zones"))
-    defaults = {"kubernetes.io/os": "linux", "kubernetes.io/arch": item.text("arch") or "amd64"}
+    arch = item.text("arch") or "amd64"
+    defaults = {"kubernetes.io/os": "linux", "kubernetes.io/arch": arch}
+    defaults |= {"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": arch}
     defaults |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
     labels: Mapping[str, str] = defaults | item.mapping("labels")
     gpu = item.block("gpu")
@@ -142,7 +144,7 @@ def _stated(item: Fields, name: str) -> Pool:
         machine_type=item.text("machine_type"),
         vcpu=-(-offered.get("cpu", 0) // 1000),
         memory_mib=offered.get("memory", 0) >> 20,
-        arch=item.text("arch") or "amd64",
+        arch=arch,
         allocatable=offered,
         accuracy="stated",
         system=amounts_in(item.block("system")),

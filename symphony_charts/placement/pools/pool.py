@@ -16,6 +16,7 @@ from symphony_charts.placement.catalog import Catalog, default_catalog
 ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
 # Domains of the labels that Kubernetes, GKE and their add-ons put on nodes; subdomains included.
 _SYSTEM_DOMAINS = ("cloud.google.com", "gke.io", "kubernetes.io", "k8s.io")
 # Labels of these domains that every reader reads or computes: if a pool lacks one, its nodes lack it.
@@ -139,7 +140,6 @@ class Node:
     labels: Mapping[str, str]
     taints: tuple[Taint, ...] = ()
     ports: frozenset[HostPort] = frozenset()
-    schedulable: bool = True
     pods: tuple[PresentPod, ...] = ()
 
 
@@ -228,12 +228,14 @@ class Pools:
 
     `autoscaled` lists reasons why there may be more pools than the files show. `workloads` are objects that run
     beside the experiment, None if the user gave none. `pending` are the pods of a live cluster that wait for a node.
+    `limits` are the namespaces and names of quotas and limit ranges, which no verdict considers.
     """
 
     pools: tuple[Pool, ...] = ()
     autoscaled: tuple[str, ...] = ()
     workloads: tuple[Mapping[str, object], ...] | None = None
     pending: tuple[Mapping[str, object], ...] = ()
+    limits: tuple[tuple[str, str], ...] = ()
     source: str = ""
     catalog: Catalog = field(default_factory=default_catalog)
 
@@ -244,9 +246,9 @@ class Pools:
         return next(chain(named, labelled), None)
 
     @property
-    def has_anti_affinity(self) -> bool:
-        """True if a pod of the cluster may have anti-affinity, so that the labels of other pods matter."""
-        return bool(self.pending) or any(
+    def needs_labels(self) -> bool:
+        """True if the labels and the namespace of pods matter, as anti-affinity or a quota may apply to them."""
+        return bool(self.pending or self.limits) or any(
             pod.anti_affinity for pool in self.pools for node in pool.nodes for pod in node.pods
         )
 

@@ -135,6 +135,7 @@ def merge(several: Iterable[Pools]) -> Pools:
             autoscaled=merged.autoscaled + each.autoscaled,
             workloads=merged.workloads if each.workloads is None else each.workloads,
             pending=merged.pending + each.pending,
+            limits=merged.limits + each.limits,
             source=" + ".join(filter(None, (merged.source, each.source))),
             catalog=merged.catalog if each.catalog.origin == "shipped" else each.catalog,
         )
@@ -199,7 +200,12 @@ def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[
         faults.add(f"no Node among {', '.join(sorted(kinds)) or 'nothing'}", "", ELSEWHERE)
     live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
     pools = read_nodes(live, faults, catalog)
-    return Pools(pools=tuple(pools), pending=tuple(pod.data for pod in pending_pods(items)))
+    limits = [
+        (item.block("metadata").text("namespace"), f"{item.text('kind')} {item.block('metadata').text('name')}")
+        for item in items
+        if item.text("kind") in ("ResourceQuota", "LimitRange")
+    ]
+    return Pools(pools=tuple(pools), pending=tuple(pod.data for pod in pending_pods(items)), limits=tuple(limits))
 
 
 _Reader = Callable[[object, Faults, Catalog, Mapping[str, object]], Pools]

@@ -1,7 +1,7 @@
 """Read the pools of Terraform configuration in JSON (`.tf.json`), such as Cloudwise's.
 
-Nothing is executed: variables take their defaults or the given values; references to locals and resources and literal
-`count`/`for_each` are resolved. Any other expression that a pool needs is a fault that asks for the plan's JSON.
+Nothing is executed: variables take their defaults or the given values; references to locals and resources are resolved.
+`count`, `for_each`, dynamic blocks, and other expressions that a pool needs are faults that ask for the plan's JSON.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
     for kind in (RESERVATION, CLUSTER, NODE_POOL):
         for path, body in _resources(data, kind):
             name = path.rsplit(".", 1)[-1]
-            for index, attributes in instances(body, scope):
-                # What a reservation leaves open only makes its pools less certain.
-                fields = Fields.of(attributes, path + index, Faults() if kind == RESERVATION else faults)
-                if kind == NODE_POOL:
-                    if not _can_expand(fields):
-                        continue
-                    _complete(fields.data, name, zone)
-                resources.append((kind, name, fields))
+            # What a reservation leaves open only makes its pools less certain.
+            fields = Fields.of(scope.resolve(body), path, Faults() if kind == RESERVATION else faults)
+            if not _is_single(fields):
+                continue
+            if kind == NODE_POOL:
+                _complete(fields.data, name, zone)
+            resources.append((kind, name, fields))
     for path, body in _blocks(data, "module"):
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
@@ -50,16 +49,12 @@ def _complete(attributes: dict[str, object], name: str, zone: str) -> None:
         attributes["name"] = name
 
 
-def _can_expand(fields: Fields) -> bool:
-    """Return True if all repeated parts of the resource could be evaluated; else note a fault."""
-    for key in ("for_each", "count"):
-        if key in fields.data:
-            fields.fault(f"cannot evaluate {key}", "", _PLAN)
-            return False
-    if _has_dynamic(fields.data):
-        fields.fault("cannot evaluate a dynamic block", "", _PLAN)
-        return False
-    return True
+def _is_single(fields: Fields) -> bool:
+    """Return True if the resource and its blocks are not repeated; else note a fault."""
+    keys = *(key for key in ("for_each", "count") if key in fields.data), *(("dynamic",) * _has_dynamic(fields.data))
+    if keys:
+        fields.fault(f"{keys[0]} repeats a part of this resource, which only Terraform resolves", "", _PLAN)
+    return not keys
 
 
 def _has_dynamic(data: object) -> bool:
@@ -131,7 +126,7 @@ _MISSING = object()
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The values of names: ``var``, ``local``, ``each`` and ``count``."""
+    """The values of names: ``var``, ``local`` and resources."""
 
     names: Mapping[str, object] = field(default_factory=dict)
 
@@ -182,23 +177,3 @@ def _follow(here: object, step: str) -> object:
     if isinstance(here, list) and len(here) == 1 and isinstance(here[0], Mapping):
         return here[0].get(step, _MISSING)  # a block, which may be a list of one
     return _MISSING
-
-
-def instances(body: dict[str, object], scope: Scope) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield (index such as ``[0]`` or ``["a"]``, attributes) of each resource that a block makes."""
-    count, each = scope.resolve(body.get("count")), scope.resolve(body.get("for_each"))
-    plain = {key: value for key, value in body.items() if key not in ("count", "for_each")}
-    if isinstance(count, int) and not isinstance(count, bool):
-        for index in range(count):
-            yield f"[{index}]", _resolved(plain, scope, {"count": {"index": index}})
-    elif isinstance(each, (dict, list)):
-        for key, value in each.items() if isinstance(each, dict) else zip(each, each, strict=True):
-            yield f'["{key}"]', _resolved(plain, scope, {"each": {"key": key, "value": value}})
-    else:
-        open_ends = {key: value for key, value in (("for_each", each), ("count", count)) if value is not None}
-        yield "", _resolved(plain | open_ends, scope, {})
-
-
-def _resolved(body: dict[str, object], scope: Scope, more: Mapping[str, object]) -> dict[str, object]:
-    result = Scope({**scope.names, **more}).resolve(body)
-    return result if isinstance(result, dict) else {}

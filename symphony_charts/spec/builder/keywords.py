@@ -51,8 +51,8 @@ class PodFields(TypedDict, total=False):
     annotations: Mapping[str, object] | None
     service_account: str | None
     priority_class: str | None
-    grace_period: int | None
-    deadline: int | None
+    grace_period: int | str | None
+    deadline: int | str | None
     pod_overlay: Mapping[str, object] | None
 
 

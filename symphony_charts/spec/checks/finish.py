@@ -10,7 +10,13 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.names import join
-from symphony_charts.spec.checks.names import env_faults, name_faults, reference_faults, with_clean_names
+from symphony_charts.spec.checks.names import (
+    env_faults,
+    name_faults,
+    reference_faults,
+    symph_reference_faults,
+    with_clean_names,
+)
 from symphony_charts.spec.checks.pods import ProcessEntry, entries_of, image_faults, pod_faults, resource_faults
 from symphony_charts.spec.checks.services import chart_faults, network_faults, storage_faults
 from symphony_charts.spec.json_schema import added_kind
@@ -120,6 +126,7 @@ _CHECKS = (
     pod_faults,
     resource_faults,
     env_faults,
+    symph_reference_faults,
     storage_faults,
     _text_faults,
 )

@@ -21,8 +21,9 @@ from symphony_charts.formats.names import (
     shorten,
 )
 from symphony_charts.spec.checks.pods import ProcessEntry, choice_faults
+from symphony_charts.spec.environment import own_variables, shared_variables
 from symphony_charts.spec.json_schema import used_kinds
-from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.model import Experiment, LocalProcess, Process
 from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import EnvSource, EnvValue
 from symphony_charts.spec.variable_names import RESERVED, reference_order
@@ -269,6 +270,34 @@ def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
     for name, step in experiment.prepare.items():
         yield from _faults(step.env, f"prepare.{name}.env")
     yield from _faults(experiment.local.env, "local.env")
+
+
+def symph_reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
+    """Yield references such as ``$(SYMPH_CONFIG_DRI)`` to variables that no process gets, which would stay as text."""
+    services = list({name for entry in entries for name in (*entry.process.binds, *entry.process.exposes)})
+    shared = {name for name, _ in shared_variables(services)}
+    for entry in entries:
+        local = entry.process.local or LocalProcess()
+        parts: dict[str, object] = {name: getattr(entry.process, name) for name in (*_LINES, "env")}
+        parts |= {f"local.{name}": getattr(local, name) for name in (*_LINES, "env")}
+        names = own_variables("", entry.ref, services, services)
+        known = shared | {name for name, _ in names} | {*entry.process.env, *local.env, *experiment.local.env}
+        for field, value in parts.items():
+            for path, text in _texts(value, f"{entry.path}.{field}"):
+                for name in _REFERENCE.findall(text):
+                    if name.startswith("SYMPH_") and name not in known | {"SYMPH_METRICS"}:
+                        what = f'"$({name})" is no variable that symph sets'
+                        step = hint(name, known, "docs/variables.md lists them; a service is known by what it `binds`")
+                        yield Problem(what=what, path=path, next=step)
+
+
+# Fields of a process with texts in which $(NAME) stands for a variable.
+_LINES = ("command", "args", "cmds", "preamble")
+
+
+def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    yield from ((join(path, key), text) for key, text in items if isinstance(text, str) and "$(" in text)
 
 
 def may_be_set(name: str) -> bool:

@@ -54,6 +54,7 @@ WAITING = instance("eval", phase="pending", state=f"pending: {WAITS}", ready=Fal
 RL = experiment("rl", instance("learner"), instance("agent-0", "agent"), FAILED, WAITING)
 SWEEP = experiment("sweep-3", instance("trial", started=NOW - 7200), age_s=7200)
 MANY = experiment("many", *(instance(f"agent-{index}", "agent") for index in range(500)))
+FULL = experiment("full", *(instance(f"a-{index}", "a") for index in range(60)), FAILED)
 EMPTY = experiment("empty", phase="pending", age_s=5)
 LOGS = {
     "learner": [f"14:02:{second:02} step {1000 + second} \x1b[31mred" for second in range(60)],
@@ -143,16 +144,18 @@ async def shots(watcher: Moment, name: str, keys: Sequence[str]) -> dict[str, st
 
 
 STATES: dict[str, tuple[Moment, str, list[str]]] = {
-    "table": (Moment(RL), "rl", []),
+    "table": (Moment(RL), "rl", ["down"]),
     "another-experiment": (Moment(RL, SWEEP), "rl", ["tab"]),
-    "search": (Moment(RL), "rl", ["slash", *"104", "full_stop", "space", "r", "enter", "n"]),
-    "filter": (Moment(RL), "rl", ["f", *"10", "full_stop", "3", "enter"]),
+    "search": (Moment(RL), "rl", ["down", "l", *"104", "full_stop", "space", "r", "enter", "n"]),
+    "filter": (Moment(RL), "rl", ["down", "f", *"10", "full_stop", "3", "enter"]),
     "help": (Moment(RL), "rl", ["question_mark"]),
     "services": (Moment(RL), "rl", ["c"]),
-    "failed": (Moment(RL), "rl", ["down", "down"]),
+    "failed": (Moment(RL), "rl", []),
     "waiting": (Moment(RL), "rl", ["end"]),
     "empty": (Moment(EMPTY), "empty", []),
     "gone": (Moment(RL), "nobody", []),
+    "rows": (Moment(RL), "rl", ["slash", *"agent", "enter", "S"]),
+    "last-row": (Moment(FULL), "full", ["S", "end"]),
     "five-hundred": (Moment(MANY), "many", ["end", "up", "up"]),
     "five-hundred-in-between": (Moment(MANY), "many", ["down"] * 12),
 }

@@ -37,11 +37,11 @@ def test_one_sees_chooses_searches_restarts_copies_and_leaves_it_running(own: Ow
 
     press(own, "j")
     own.seen(">replay", "── replay", "ready")
-    press(own, "k", "/")
+    press(own, "k", "l")
     own.seen("search: a regular expression")
     press(own, "step 1 ", "Enter")
     own.seen(">learner", "/step 1 /", "stays")
-    press(own, "/")
+    press(own, "l")
     press(own, "ste[", "Enter")
     own.seen("no regular expression")
 
@@ -66,7 +66,7 @@ def test_what_is_typed_at_once_behind_a_search_key_is_searched_for_and_no_key(ow
     start(tmp_path, processes=TWO)
     own.type("symph top exp")
     own.seen("exp  running", ">learner", "step", "q leave")
-    for typed, told in (("/r/sq", "/r/sq/"), ("frsfq", "only /rsfq/")):
+    for typed, told in (("lr/sq", "/r/sq/"), ("frsfq", "only /rsfq/"), ("/rSsq", "rows /rSsq/")):
         own.tmux("send-keys", "-t", "mine", "-l", typed)
         own.seen(typed[1:])
         press(own, "Enter")
@@ -79,7 +79,7 @@ def test_keys_are_taken_in_the_order_in_which_they_are_typed(own: Own, tmp_path:
     start(tmp_path, processes=TWO)
     own.type("symph top exp")
     own.seen("exp  running", ">learner", "step", "q leave")
-    for typed, chosen in (("jkj/", "replay"), ("k/", "learner")):
+    for typed, chosen in (("jkjl", "replay"), ("kl", "learner")):
         own.tmux("send-keys", "-t", "mine", "-l", typed)
         own.seen(f">{chosen}", "search: a regular expression")
         press(own, "x", "Enter")
