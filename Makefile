@@ -20,11 +20,11 @@ setup: ## Python environment, test tools (helm, kubectl), tmux; a no-op when all
 lock: setup ## renew requirements/*.txt, which `make setup` installs: newest versions, with hashes; KEEP=1: only what must change
 	@KEEP=$(KEEP) scripts/lock
 
-check: setup ## format, lint, types, import graph, size budgets
+check: setup ## format, lint, types, import graph, size budgets, words
 	@echo "== ruff format"; ruff format --check --quiet .
 	@echo "== ruff check"; ruff check --quiet .
 	@echo "== mypy --strict"; mypy
-	@echo "== import graph, size budgets"; python -m pytest -q tests/test_imports.py tests/test_budgets.py
+	@echo "== import graph, size budgets, words"; python -m pytest -q tests/test_imports.py tests/test_budgets.py tests/test_words.py
 
 fmt: setup ## format the code
 	@ruff format . && ruff check --fix .

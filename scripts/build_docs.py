@@ -36,7 +36,7 @@ PARTS = {
         *("torchx", "dijob", "argo", "own-project", "examples"),
     ],
     "Concepts": ["spec", "chart", "workloads", "placement", "local-speed"],
-    "Reference": ["cli", "settings", "variables", "pools", "output"],
+    "Reference": ["glossary", "cli", "settings", "variables", "pools", "output"],
     "Project": ["development", "e2e"],
 }
 PYTHON = {
@@ -126,10 +126,10 @@ def cli_pages() -> dict[str, str]:
     sys.argv[0] = "symph"  # the first word of the usage
     parser = SymphonyParser()
     parser.load_all()
-    index = ["# Verbs", "", "`symph VERB --help` says the same in a terminal.", ""]
+    index = ["# Verbs", "", "`symph VERB --help` prints the same text.", ""]
     pages = {}
     for group, title in GROUPS.items():
-        index += [f"## {title}", "", "| verb | also | what it does |", "|---|---|---|"]
+        index += [f"## {title}", "", "| verb | other names | effect |", "|---|---|---|"]
         for verb in (verb for verb in VERBS if verb.group == group):
             others = ", ".join(f"`{name}`" for name in verb.aliases)
             index.append(f"| [`{verb.name}`]({verb.name}.md) | {others} | {_cell(verb.summary)} |")
@@ -147,7 +147,7 @@ def _verb(title: str, parser: argparse.ArgumentParser, level: int) -> Iterator[s
         "```text",
         parser.format_usage().strip(),
     )
-    yield from ("```", "", "| argument | what it is |", "|---|---|")
+    yield from ("```", "", "| argument | meaning |", "|---|---|")
     nested: dict[str, argparse.ArgumentParser] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -182,7 +182,7 @@ def schema_pages() -> dict[str, str]:
     lines = [
         "# Fields of an experiment",
         "",
-        "What `symph schema` says, for readers; for editors: `symph schema --install-hint`.",
+        "The JSON Schema of `symph schema` as tables. To use it in an editor: `symph schema --install-hint`.",
         "",
         *_records(json_schema(), "Experiment", "##"),
     ]
@@ -204,14 +204,14 @@ def _records(schema: dict[str, Any], first: str, level: str) -> Iterator[str]:
             "",
             part.get("description", ""),
             "",
-            "| field | form | default | what it is |",
+            "| field | type | default | meaning |",
             "|---|---|---|---|",
         )
         for field, form in part["properties"].items():
             default = (
                 f"`{form['default']}`"
                 if form.get("default", "") != "" and not isinstance(form["default"], dict)
-                else "needed"
+                else "required"
                 if field in part.get("required", ())
                 else ""
             )
@@ -245,7 +245,7 @@ def _form(form: dict[str, Any]) -> str:
 
 def python_pages() -> dict[str, str]:
     """Return the pages of the Python interface, which the generator fills from docstrings."""
-    lines = ["# Python", "", "What scripts import: [the spec](spec.md) shows the builders at work.", ""]
+    lines = ["# Python", "", "Names for your scripts. [The spec](spec.md) has examples of the builders.", ""]
     for title, modules in PYTHON.items():
         lines += [f"## {title}", ""]
         for module in modules:

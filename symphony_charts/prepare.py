@@ -73,7 +73,7 @@ class Rendering:
         """Return the error if a group cannot be scheduled on the pools."""
         refusal = self.plan.refusal() if self.plan is not None else None
         if refusal is not None:
-            refusal.next = f"{refusal.next}; or go on all the same: --force-unschedulable".lstrip("; ")
+            refusal.next = f"{refusal.next}; or continue anyway: --force-unschedulable".lstrip("; ")
         return refusal
 
     def refuse_unschedulable(self) -> None:

@@ -99,7 +99,7 @@ _EVENT_COLUMNS = [
 
 def configure_events(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
+    parser.add_argument("-f", "--follow", action="store_true", help="continue until the experiment ends")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml"))
     options.add_examples(parser, "symph status rl")

@@ -44,7 +44,7 @@ def run_down(args: argparse.Namespace) -> int:
 
 def configure_restart(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser, positional=False)
-    text = "which ones (default: all); after them the experiment may stand"
+    text = "which ones (default: all); the last word may be the experiment"
     parser.add_argument("process", nargs="*", metavar="PROCESS", help=text)
     text = "restart together with them the processes that connect to them, and to those"
     parser.add_argument("--with-peers", action="store_true", help=text)

@@ -107,7 +107,7 @@ def move_text(facts: Mapping[str, object]) -> str:
         return ""
     if moves["ends"]:
         return f"   ends in {moves['from']}, starts in {moves['to']}"
-    return f"   starts in {moves['to']}; in {moves['from']} it goes on until it is deleted there: retire it first"
+    return f"   starts in {moves['to']}; in {moves['from']} it runs until it is deleted there: retire it first"
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
@@ -290,7 +290,7 @@ def _ending(args: argparse.Namespace, receipt: PushResult | None, paths: int, br
     if receipt is None:
         return f"{paths} paths written to {args.into}; commit and push them" if paths else "nothing to change"
     if receipt.commit is None:
-        return "nothing to change: the repository says so already"
+        return "nothing to change: the repository is up to date"
     moved = {0: "", 1: "   (tip moved once, recomputed)"}.get(receipt.moved, f"   (tip moved {receipt.moved} times)")
     lost = "   (the server's answer was lost; the commit is there)" if receipt.was_lost else ""
     counted = "1 path" if paths == 1 else f"{paths} paths"

@@ -73,7 +73,7 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         metavar="ENV=[CLUSTER/]NAMESPACE",
         action="append",
         default=[],
-        help="an environment and where it runs, the first to the last; a .symph.yaml that says so is written if absent",
+        help="an environment and where it runs, the first to the last; written to a new .symph.yaml",
     )
     parser.add_argument(
         "--cluster-url", metavar="URL", help="by which address the cluster reads it (default: --repo's)"

@@ -96,7 +96,7 @@ def _effect(run: dict[str, object]) -> str:
     if not run:
         return ""
     if run["run"] == run["wasRun"]:
-        return "   in place: the run goes on"
+        return "   in place: the run continues"
     services = ", ".join(output.texts(run["restartedServices"]))
     return f"   a new run, {run['run']}" + (
         f"; restarted with it: {services} (but for `keep: true`)" if services else ""

@@ -96,11 +96,11 @@ def _watched_names(args: argparse.Namespace) -> list[str]:
 def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
     """Do the work of `up --watch`: the run continues after the interrupt."""
     loop = FileLoop(args, run, spec)
-    output.note(f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on")
+    output.note(f"watching {', '.join(args.watch)}; Ctrl-C stops watching, {run.experiment} keeps running")
     try:
         return loop.wait()
     except KeyboardInterrupt:
-        left = f"{run.experiment} goes on: symph attach {run.experiment} | symph down {run.experiment}"
+        left = f"{run.experiment} keeps running: symph attach {run.experiment} | symph down {run.experiment}"
         output.note(f"\nno longer watching; {left if loop.run.is_live else f'{run.experiment} has ended'}")
         return INTERRUPTED
 
@@ -240,7 +240,7 @@ if sys.platform != "win32":
     import termios
     import tty
 
-_KEYS = "d: leave it running   ctrl-c: end it   any other key: go on looking"
+_KEYS = "d: leave it running   ctrl-c: end it   any other key: keep watching"
 
 
 class _Terminated(KeyboardInterrupt):

@@ -19,12 +19,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
     options.add_list(parser, "-p", "--process", metavar="PROCESS", help="one more process; may be repeated")
     parser.add_argument("--failed", action="store_true", help="only processes that failed")
-    parser.add_argument("-f", "--follow", action="store_true", help="go on until the experiment has ended")
+    parser.add_argument("-f", "--follow", action="store_true", help="continue until the experiment ends")
     parser.add_argument(
         "-s", "--since", metavar="TIME", type=_moment, help="only from then on: 90 (seconds ago), 5m, or a time"
     )
     parser.add_argument("--until", metavar="TIME", type=_moment, help="only up to then, written like --since")
-    parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only the last so many lines")
+    parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only this many last lines")
     parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
     parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
     text = "combined: terminals and containers keep but one"

@@ -218,7 +218,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 def add_placement(parser: argparse.ArgumentParser) -> None:
     add_pools(parser, "node pools to prove the fit on")
     parser.add_argument(
-        "--force-unschedulable", action="store_true", help="go on even if a group cannot be scheduled on the pools"
+        "--force-unschedulable", action="store_true", help="continue even if a group cannot be scheduled on the pools"
     )
 
 

@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_list(parser, "--var", metavar="KEY=VALUE", help="a Terraform variable; may be repeated")
     options.add_system(parser)
     options.add_values(parser)
-    parser.add_argument("--hours", metavar="H", type=_hours, help="say what it costs to run for so many hours")
+    parser.add_argument("--hours", metavar="H", type=_hours, help="print the cost of this many hours")
     parser.add_argument(
         "--trials",
         metavar="N",

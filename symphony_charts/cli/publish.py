@@ -129,5 +129,5 @@ def _text(change: gitops_base.Change, env: str | None, by: str) -> str:
     was = f"   was {facts['was']}{f' by {taken}' if taken else ''}" if is_another or taken else ""
     what = "" if facts["isNew"] else "   the chart is published already"
     why = f": {facts['change']}" if facts.get("change") else ""
-    run = {"new": "   a new run", "same": "   in place: the run goes on"}.get(str(facts.get("run")), "")
+    run = {"new": "   a new run", "same": "   in place: the run continues"}.get(str(facts.get("run")), "")
     return f"{facts['name']} {facts['version']}{where}{was}{what}{run}{git_repository.move_text(facts)}{why}"

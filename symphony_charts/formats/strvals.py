@@ -222,7 +222,7 @@ class _JsonParser(_Parser):
     def whole(self) -> Values:
         value = self._decoded()
         if self._at < len(self._text) or not isinstance(value, dict):
-            raise self._fault(f'"{self._text[self._at :]}" stands after the object', _JSON_FORM)
+            raise self._fault(f'"{self._text[self._at :]}" follows the object', _JSON_FORM)
         return value
 
     def _skip_blanks(self) -> bool:

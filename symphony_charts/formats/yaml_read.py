@@ -27,7 +27,7 @@ _FAULTS = (
     (r"did not find expected ','|expected ',' or", "the `{at}` that opens here is not closed before line {line}",
      "close it, and quote values that hold brackets, commas or `: `", True),
     ("expected key|expected '-'|block end", "this line fits neither the lines above it nor what they belong to",
-     f"{_SAME_INDENT}; quote a value whole or not at all", False),
+     f"{_SAME_INDENT}; quote the whole value or nothing", False),
     ("expected ':'", "this line is no `KEY: VALUE`", "put a colon and a blank behind the key", True),
     ("alias|anchor", "a bare `{at}` refers to another value", _QUOTE, True),
     ("unknown escape", "a backslash in double quotes begins an escape",

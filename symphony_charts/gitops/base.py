@@ -159,7 +159,9 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
     move = move_of(before, after)
     if before and move and move["ends"] and destination_fault(project, after.env, before.destination):
-        warnings.append(f"what runs in {move['from']} goes on there: the project of {after.env} allows it no more")
+        warnings.append(
+            f"what runs in {move['from']} keeps running there: the project of {after.env} no longer allows it"
+        )
     return warnings
 
 

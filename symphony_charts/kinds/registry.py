@@ -188,9 +188,7 @@ def failure_difference(experiment: Experiment) -> str:
     }
     is_together = KINDS[kind].fails_together(experiment.workload)
     if is_together and here != {"stop-all"}:
-        return f"a process that fails for good ends the others on kind {kind}, and not here (local.on_exit)"
+        return f"a permanent failure stops the others on kind {kind}, but not here (local.on_exit)"
     if not is_together and "stop-all" in here:
-        return (
-            f"a process that fails for good ends the run here, and no other group on kind {kind} (local.on_exit: keep)"
-        )
+        return f"a permanent failure stops the run here; on kind {kind} other groups continue (local.on_exit: keep)"
     return ""

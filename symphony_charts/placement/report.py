@@ -123,9 +123,9 @@ def plan_sentence(plan: Plan) -> str:
     if worst.verdict == "PROVEN":
         total, missing = priced_total(plan), unpriced(plan)
         cost = f" for ${total:.2f} an hour" if total and not missing else ""
-        return f"{name} fits: all {pods} pods certainly find room, on {on}{cost}."
+        return f"{name} fits: all {pods} pods are guaranteed to schedule on {on}{cost}."
     if worst.verdict == "PACKABLE":
-        return f"{name} fits on {on}, but the scheduler may miss it: {who} is not certain to find room."
+        return f"{name} fits on {on}, but the scheduler may miss it: {who} is not guaranteed to schedule."
     if worst.verdict == "UNKNOWN":
         return f"It is not known whether {name} fits: {who}, {worst.why}."
     return f"{name} does not fit: {who}, {worst.why}."
@@ -144,7 +144,7 @@ def total_line(plan: Plan) -> str:
     systems = sorted(
         {f"{use.pool.system.get('cpu', 0)}m/{use.pool.system.get('memory', 0) >> 20}Mi" for use in plan.uses}
     )
-    taken = f"; system pods {', '.join(systems[:3])} per node are already taken off" if systems else ""
+    taken = f"; system pods {', '.join(systems[:3])} per node are already subtracted" if systems else ""
     return f"total {nodes} node{'s' if nodes != 1 else ''}, {share}, {cost}{taken}"
 
 

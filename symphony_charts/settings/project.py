@@ -46,13 +46,13 @@ class Destination(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The Git repository of charts; a text alone is its `url`.
+    """Git repository of charts; a string is its `url`.
 
     Attributes:
-        url: Its address, as git takes it; without a password.
-        branch: The branch that Argo CD or Flux reads.
-        author: Who commits, name and address as git writes them; empty: as git is configured.
-        path: The folder of a larger repository in which all of it stands.
+        url: Address, as git accepts it, without a password.
+        branch: Branch that Argo CD or Flux reads.
+        author: Author of commits, `NAME <ADDRESS>`; if empty, git's own setting.
+        path: Folder for charts and environments in a larger repository.
     """
 
     url: str
@@ -68,17 +68,17 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Environment: its place, and the values of all experiments there.
+    """Environment: a cluster, a namespace, and values for all experiments in it.
 
     Attributes:
-        certificate: What secrets are sealed with there: a file beside the settings, an address, or `cluster`.
-        context: The kubeconfig's context of the cluster, for `status`.
-        server: The cluster by the address of its API server; the default is the one in which Argo CD or Flux runs.
-        cluster: The cluster by the name that Argo CD knows it by, in place of `server`.
-        namespace: The namespace there.
-        kubeconfig: For Flux: the Secret that holds the kubeconfig of another cluster.
-        service_account: For Flux: the service account by whose rights releases are installed.
-        values: Values of the chart for every experiment there, over those of the chart.
+        certificate: Certificate for sealed Secrets: a file next to the settings, an address, or `cluster`.
+        context: Context of the kubeconfig, for `status`.
+        server: Address of the cluster's API server; by default the cluster of Argo CD or Flux.
+        cluster: Argo CD's name of the cluster, instead of `server`.
+        namespace: Namespace on that cluster.
+        kubeconfig: For Flux: Secret with the kubeconfig of another cluster.
+        service_account: For Flux: service account that installs the releases.
+        values: Chart values for every experiment in this environment.
     """
 
     certificate: str | None = None
@@ -109,14 +109,14 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Findings of the leak guard that are no secrets: one by its fingerprint, or all of a rule or pattern, at a place.
+    """Allowed findings of the leak guard: one by its fingerprint, or all of a rule or pattern in some files.
 
     Attributes:
-        fingerprint: The fingerprint that the refusal named.
-        rule: A rule of the guard, instead of a fingerprint.
-        pattern: A regular expression for the whole text that was found, instead of a fingerprint.
-        path: The files in which rule or pattern count: their path or its end, with `*` for any text; empty: all.
-        reason: Why it may go out.
+        fingerprint: Fingerprint from the error message.
+        rule: Rule of the guard, instead of a fingerprint.
+        pattern: Regular expression for the whole text that was found, instead of a fingerprint.
+        path: Files in which rule or pattern count: their path or its end, with `*` for any text; if empty, all.
+        reason: Reason why it is not a secret.
     """
 
     reason: str
@@ -127,14 +127,14 @@ class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Defaults of options that neither the command line nor variables of the environment set; empty sets nothing.
+    """Defaults of options that neither the command line nor an environment variable sets.
 
     Attributes:
-        on: Where experiments run: this machine, or a cluster.
-        namespace: The namespace of a cluster.
-        context: The context of the kubeconfig.
-        env: The environment of the repository.
-        output: The format of answers, where a verb has it.
+        on: Backend of experiments: this machine or a cluster.
+        namespace: Namespace of the cluster.
+        context: Context of the kubeconfig.
+        env: Environment of the repository.
+        output: Output format, for verbs that support it.
     """
 
     on: Literal["", "tmux", "kube"] = ""
@@ -150,16 +150,16 @@ class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys that `.symph.yaml` and the user's own file may hold.
+    """Keys of `.symph.yaml` and of your own settings file.
 
     Attributes:
-        team: Whose experiments these are, where a spec does not say it.
-        repository: The Git repository of charts; a text is its address.
-        environments: Environments by name; a list of names alone takes their defaults.
-        pools: Files of node pools for specs without `placement.pools`, counted from this file; a text is a list of one.
-        template: The fork of the chart template that `package` uses: a folder, or `URL@REVISION`.
-        allow_leaks: What the leak guard lets out although it looks like a secret.
-        defaults: What options are that nobody typed.
+        team: Team of experiments whose spec does not set one.
+        repository: Git repository of charts; a string is its address.
+        environments: Environments by name; a list of names uses the defaults.
+        pools: Files of node pools for specs without `placement.pools`, relative to this file.
+        template: Fork of the chart template for `package`: a folder or `URL@REVISION`.
+        allow_leaks: Findings of the leak guard that are allowed.
+        defaults: Defaults of command line options.
     """
 
     team: str = ""

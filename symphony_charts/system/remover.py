@@ -236,7 +236,7 @@ def _check_marker(folder: int, kind: str, names: Sequence[str]) -> None:
         facts = os.fstat(marker)
         is_ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1
         if not is_ours or file.read(4096) != _text_of_marker(kind, names):
-            step = "see what it is and remove it by hand"
+            step = "check it and remove it by hand"
             raise NotOurs(f"its {MARKER} is of another folder, or damaged", _path_of(folder), step)
 
 

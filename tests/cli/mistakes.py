@@ -174,7 +174,7 @@ _FIELDS = (
     _spec("cyclic after", _with("after: [b]") + "  b: {command: x, after: [a]}\n", "e.yaml:7, processes.a.after",
           "wait for each other: a -> b -> a", "let one"),
     _spec("a service misspelled", _with("binds: [replay]") + "  b: {command: x, connects: [repaly]}\n",
-          "e.yaml:8, processes.b.connects[0]", "which nobody binds", 'did you mean "replay"?'),
+          "e.yaml:8, processes.b.connects[0]", "but no process binds it", 'did you mean "replay"?'),
     _spec("two processes bind one service", _with("binds: [x]") + "  b: {command: x, binds: [x]}\n",
           "e.yaml:8, processes.b.binds[0]", 'both "b" and "a" listen on "x"', "`replicas`"),
     _spec("ports of compose", _with("binds: {x: '80:6006'}"), "e.yaml:7, processes.a.binds.x", 'got "80:6006"',

@@ -82,9 +82,7 @@ def test_a_move_is_said_by_diff_and_publish(project: Project) -> None:
 def test_another_cluster_leaves_behind_what_runs_and_that_is_said(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     configure(project, "namespace: rl-dev", "namespace: rl-dev, cluster: big")
-    said = (
-        "starts in namespace rl-dev of big; in namespace rl-dev it goes on until it is deleted there: retire it first"
-    )
+    said = "starts in namespace rl-dev of big; in namespace rl-dev it runs until it is deleted there: retire it first"
     assert said in project.symph("diff", "rl.yaml", "--env", "dev")[1]
     assert said in project.symph("publish", "rl.yaml", "--env", "dev")[1]
 
@@ -115,12 +113,14 @@ def test_a_project_allows_the_old_place_until_nothing_runs_there(project: Projec
     configure(project, "namespace: rl-dev", "namespace: rl-else")
     project.symph(*init)
     assert places() == ["rl-else", "rl-dev"]
-    assert "goes on there" not in project.symph("publish", "rl.yaml", "--env", "dev")[2]
+    assert "keeps running there" not in project.symph("publish", "rl.yaml", "--env", "dev")[2]
     project.symph(*init)
     assert places() == ["rl-else"]
     configure(project, "namespace: rl-else", "namespace: rl-dev")
     edit(project, "bootstrap/project.yaml", "namespace: rl-else", "namespace: rl-dev")
-    assert "what runs in namespace rl-else goes on there" in project.symph("publish", "rl.yaml", "--env", "dev")[2]
+    assert (
+        "what runs in namespace rl-else keeps running there" in project.symph("publish", "rl.yaml", "--env", "dev")[2]
+    )
 
 
 def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(project: Project) -> None:

@@ -115,7 +115,7 @@ def test_ignored_files_restart_nothing(folder: Path, watching: Callable[..., Wat
 def test_an_interrupt_ends_the_watching_and_leaves_the_run(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "lib")
     assert one.interrupt() == 130
-    assert "exp goes on: symph attach exp | symph down exp" in one.said.read_text()
+    assert "exp keeps running: symph attach exp | symph down exp" in one.said.read_text()
     assert find_run("exp").is_live
 
 

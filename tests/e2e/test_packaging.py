@@ -32,8 +32,8 @@ def run(*argv: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 def install_lines() -> list[str]:
-    blocks = [block.text for block in blocks_of(ROOT / "README.md") if "$REPOSITORY" in block.text]
-    return "".join(blocks).splitlines()
+    (block,) = (block for block in blocks_of(ROOT / "README.md") if block.rest == "tests/e2e/test_packaging.py")
+    return block.text.splitlines()
 
 
 @pytest.mark.parametrize("line", install_lines())
@@ -47,9 +47,11 @@ def test_the_command_is_installed_as_the_first_page_says(
     (installers / "pipx").chmod(0o755)
     places = {name: str(tmp_path / name.lower()) for name in ("UV_TOOL_DIR", "UV_TOOL_BIN_DIR", "PIPX_HOME")}
     places["PIPX_BIN_DIR"] = places["UV_TOOL_BIN_DIR"]
-    env = {**places, "PIP_NO_COMPILE": "1", "REPOSITORY": ROOT.as_uri(), "VIRTUAL_ENV": ""}
+    env = {**places, "PIP_NO_COMPILE": "1", "VIRTUAL_ENV": ""}
+    cloned = run("git", "clone", "--quiet", ROOT.as_uri(), "clone", cwd=tmp_path)
+    assert cloned.returncode == 0, cloned.stderr
     path = f"{installers}{os.pathsep}{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = run("bash", "-c", f"export PATH={shlex.quote(path)}; {line}", cwd=tmp_path, **env)
+    done = run("bash", "-c", f"export PATH={shlex.quote(path)}; {line}", cwd=tmp_path / "clone", **env)
     assert done.returncode == 0, done.stderr[-2000:]
     (symph,) = [*Path(places["UV_TOOL_BIN_DIR"]).glob("symph"), *installers.glob("symph")]
     assert run(str(symph), "--version", cwd=tmp_path).stdout.startswith("symphony-charts ")

@@ -140,7 +140,7 @@ def test_a_missing_namespace_is_made_only_when_told(symph: Symph, programs: Prog
 def test_a_rollback_names_what_runs_again_and_wants_a_yes(symph: Symph, tmp_path: Path) -> None:
     spec = spec_of(naps(), tmp_path)
     assert symph("install", spec, "--wait-for-jobs").code == 0
-    assert "in place: the run goes on" in symph("upgrade", spec, "--dry-run").out
+    assert "in place: the run continues" in symph("upgrade", spec, "--dry-run").out
     assert "a new run" in symph("upgrade", spec, "--set", "runKey=two", "--dry-run").out
     assert "a new run" in symph("upgrade", spec, "--set", "runKey=two", "--wait-for-jobs").out
     asked = symph("rollback", "naps")

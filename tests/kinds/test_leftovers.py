@@ -53,11 +53,11 @@ def test_a_service_in_a_pod_that_ends_does_not_run_on() -> None:
 @pytest.mark.parametrize(
     ("kind", "on_exit", "differs"),
     [
-        ("jobs", "stop-all", "ends the run here, and no other group on kind jobs"),
+        ("jobs", "stop-all", "stops the run here; on kind jobs other groups continue"),
         ("jobs", "keep", ""),
-        ("appwrapper", "stop-all", "ends the run here"),
+        ("appwrapper", "stop-all", "stops the run here"),
         ("jobset", "stop-all", ""),
-        ("jobset", "keep", "ends the others on kind jobset, and not here"),
+        ("jobset", "keep", "stops the others on kind jobset, but not here"),
         ("volcano", "stop-all", ""),
         ("dijob", "stop-all", ""),
     ],

@@ -80,13 +80,6 @@ def test_what_a_page_has_make_do_is_a_target() -> None:
     assert all(named[ROOT / page] for page in ("README.md", "docs/e2e.md", "docs/development.md"))
 
 
-def test_what_a_checkout_is_tried_with_first_is_what_the_checks_of_a_change_run() -> None:
-    first = next(blocks_of(ROOT / "README.md"))
-    commands = [line.split("#")[0].strip() for line, _ in steps_of(first)]
-    assert commands == ["make demo", "make test"]
-    assert set(commands) <= set((ROOT / ".ci" / "run").read_text().splitlines())
-
-
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_a_page_gives_its_reader_is_there(page: Path) -> None:
     assert [name for name, path in given_files(page).items() if not path.exists()] == []

@@ -136,9 +136,9 @@ def test_pools_of_other_clusters_are_refused_with_the_way_in(content: object) ->
 @pytest.mark.parametrize(
     ("label", "words"),
     [
-        ("cloud.google.com/gke-nodepool", "only system pods are taken off the nodes"),
-        ("eks.amazonaws.com/nodegroup", "what GKE's system pods request is taken off"),
-        ("kubernetes.azure.com/agentpool", "what GKE's system pods request is taken off"),
+        ("cloud.google.com/gke-nodepool", "only system pods are subtracted"),
+        ("eks.amazonaws.com/nodegroup", "the requests of GKE's system pods are subtracted"),
+        ("kubernetes.azure.com/agentpool", "the requests of GKE's system pods are subtracted"),
     ],
 )
 def test_nodes_without_pods_say_whose_system_pods_were_taken_off(label: str, words: str) -> None:

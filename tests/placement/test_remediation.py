@@ -54,7 +54,7 @@ def test_a_pod_that_is_too_large_gets_the_next_machine_of_the_family() -> None:
 
 def test_a_plan_opens_with_one_plain_sentence() -> None:
     fits = plan_sentence(plan([std(2)], (1000, 3)))
-    assert fits == "rl fits: all 3 pods certainly find room, on 1 node for $0.38 an hour."
+    assert fits == "rl fits: all 3 pods are guaranteed to schedule on 1 node for $0.38 an hour."
     assert plan_sentence(plan([std(2)], (5000, 1), (1000, 6))).startswith("rl fits on 2 nodes, but")
     assert plan_sentence(plan([std(2)], (70000, 1))).startswith("rl does not fit: g0, needs 70 CPU")
 

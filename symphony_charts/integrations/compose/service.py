@@ -65,7 +65,7 @@ def _amounts(fields: Fields, cpu: str, memory: str) -> dict[str, str]:
     amounts: dict[str, str] = {}
     if cpu and (cores := fields.number(cpu)) is not None:
         if cores <= 0:
-            fields.log.lost(fields.at(cpu), "no CPU at all means no limit; it is not carried over")
+            fields.log.lost(fields.at(cpu), "0 CPUs mean no limit; this is not carried over")
         else:
             amounts["cpu"] = f"{max(round(cores * 1000), 1)}m"
     if (value := fields.get(memory)) is not None and (size := size_of(value, fields.log, fields.at(memory))):

@@ -108,7 +108,7 @@ OPTIONS: tuple[Option, ...] = (
         type="int",
         default="0",
         becomes="processes.*.requests",
-        help="millicores taken off the CPU request for the node's own use",
+        help="millicores subtracted from the CPU request for the node itself",
         schedulers=_VOLCANO,
     ),
     Option(
@@ -116,7 +116,7 @@ OPTIONS: tuple[Option, ...] = (
         type="int",
         default="0",
         becomes="processes.*.requests",
-        help="megabytes taken off the memory request for the node's own use",
+        help="megabytes subtracted from the memory request for the node itself",
         schedulers=_VOLCANO,
     ),
     Option(

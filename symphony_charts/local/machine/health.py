@@ -112,7 +112,7 @@ def _limits() -> Capability:
         return Capability(
             name="limits", status="ok", detail="by systemd scopes, where `local: {limits: true}` asks for them"
         )
-    detail = f"memory by rlimits, CPU not at all: {limiter.why}"
+    detail = f"memory by rlimits, no CPU limits: {limiter.why}"
     return Capability(name="limits", status="warning", detail=detail, next="log in with a systemd session of your own")
 
 

@@ -81,7 +81,7 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
         if wanted or not machine.has_namespace:
             binds.append(Bind(source=source, target=target, read_only=True))
         if wanted and not machine.has_namespace:
-            notes.append(f"no private mounts on this machine: {target} is {source} (SYMPH_{name.upper()}_DIR says so)")
+            notes.append(f"no private mounts on this machine: {target} is {source} (SYMPH_{name.upper()}_DIR)")
     return Layout(files=tuple(files), binds=tuple(binds), notes=tuple(notes))
 
 

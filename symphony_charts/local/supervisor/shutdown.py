@@ -153,7 +153,7 @@ def require_here(run: Run) -> None:
     what = f'experiment "{run.experiment}": {where.words}'
     there = f"there: symph down {run.experiment}"
     if where.verdict == "unknown":
-        there += f"; if that is gone for good: symph down {run.experiment} --lost"
+        there += f"; if that never returns: symph down {run.experiment} --lost"
     raise Conflict(what, str(run.folder), there)
 
 

@@ -140,7 +140,7 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
     if shared:
         reasons.append(("size", shared))
     if pool.max_nodes < 1:
-        reasons.append(("size", "it may have no node at all"))
+        reasons.append(("size", "it may have no node"))
     return reasons
 
 
@@ -184,7 +184,7 @@ def _too_large(shape: Shape, pools: list[Pool]) -> tuple[str, str]:
     fixes = [_floor_text(name, usable[name]) for name, _ in parts if usable.get(name)]
     machine = best.machine_type or best.name
     if not parts:
-        return f"{best.name} may have no node at all", f"raise max_nodes of {best.name}"
+        return f"{best.name} may have no node", f"raise max_nodes of {best.name}"
     needs = " and ".join(amount_text(name, amount) for name, amount in parts)
     offers = " and ".join(amount_text(name, usable.get(name, 0)).split(" ")[0] for name, _ in parts)
     fix = f"ask for {' and '.join(fixes)}" if len(fixes) == len(parts) else "add a pool that has it"

@@ -180,10 +180,10 @@ def _make_pool(
     if without and gpu_type:
         text = f"{without} of {len(nodes)} nodes show no GPU yet; their driver may still be coming up"
         uncertainties.append(Uncertainty(text=text, weight="PROVEN", may_grow=True))
-    note = "pods were not given: only system pods are taken off the nodes"
+    note = "pods were not given: only system pods are subtracted"
     if not daemons and label != GKE_POOL_LABEL:
         note = (
-            "pods were not given: what GKE's system pods request is taken off the nodes, though they are none of GKE's;"
+            "pods were not given: the requests of GKE's system pods are subtracted, although these are not GKE nodes;"
             " give `kubectl get nodes,pods -A -o json`, or --system"
         )
     zones = sorted({node.labels.get("topology.kubernetes.io/zone", "") for node in nodes} - {""})
@@ -265,7 +265,7 @@ def with_system_amounts(pools: Pools, text: str) -> Pools:
         except ValueError as error:
             raise SpecError.one(f"--system {text}: {error}", next=_NEXT) from error
     if not amounts.keys() <= {"cpu", "memory", "pods", "ephemeral-storage"}:
-        raise SpecError.one(f"--system {text}: cpu, memory, pods and ephemeral-storage can be said", next=_NEXT)
+        raise SpecError.one(f"--system {text}: only cpu, memory, pods and ephemeral-storage can be set", next=_NEXT)
     return replace(pools, pools=tuple(_with(pool, {**pool.system, **amounts}) for pool in pools.pools))
 
 

@@ -195,7 +195,7 @@ def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[
     items = _items(data, "", faults)
     kinds = {item.text("kind") for item in items}
     if "NodePool" in kinds:
-        faults.add("Karpenter chooses the machines of a NodePool itself, so nobody knows its nodes", "", ELSEWHERE)
+        faults.add("Karpenter chooses the machines of a NodePool itself, so its nodes are unknown", "", ELSEWHERE)
     elif "Node" not in kinds:
         faults.add(f"no Node among {', '.join(sorted(kinds)) or 'nothing'}", "", ELSEWHERE)
     live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]

@@ -314,7 +314,7 @@ def _faults(env: Mapping[str, EnvValue], path: str, others: Mapping[str, EnvValu
             next_step = "use letters, digits, underscores, dots and dashes, no digit first"
             yield Problem(what=f'"{name}" cannot be the name of a variable', path=here, next=next_step)
         elif name in RESERVED:
-            what = f'"{name}" says who the process is and cannot be set'
+            what = f'"{name}" identifies the process and cannot be set'
             yield Problem(what=what, path=here, next="choose another name")
         if isinstance(value, EnvSource):
             yield from _source_faults(value, here)

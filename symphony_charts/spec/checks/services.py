@@ -104,7 +104,7 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
             next_step = f"add `binds: {name}` to a process, or fix the name{f' ({meant})' if meant else ''}"
             if name in listeners:
                 next_step = f'add `binds: {name}` to "{listeners[name].ref}", which only exposes it'
-            what = f'process "{entry.ref}" connects to "{name}", which nobody binds'
+            what = f'process "{entry.ref}" connects to "{name}", but no process binds it'
             yield Problem(what=what, path=path, next=next_step)
         seen.add(name)
 
