@@ -208,7 +208,7 @@ class _Check:
         if fitting:
             yield from self.faults(value, fitting[0], path)
         elif not any(_is_scalar(value, choice) for choice in choices):
-            yield mismatch(value, " or ".join(_expected(choice) for choice in choices), path)
+            yield mismatch(value, " or ".join(dict.fromkeys(map(_expected, choices))), path)
 
     def _tagged(self, value: dict[str, object], structs: list[inspect.StructType], path: str) -> Iterator[Problem]:
         by_tag = {str(struct.tag): struct for struct in structs}

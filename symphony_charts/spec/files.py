@@ -41,6 +41,8 @@ _OTHERS = {
     ".zip": ("an archive", "unpack it, and give the spec"),
     ".md": ("a text", _BEGIN),
     ".txt": ("a text", _BEGIN),
+    "Procfile": ("a Procfile", "each line becomes a process; " + _BEGIN),
+    "values.yaml": ("the values of a chart", "give them with its spec: symph package SPEC -f {path}"),
 }
 # Keys at the left margin of other formats, keys of a spec that these lack, the format, and the next step.
 _SPEC_KEYS = ("processes", "groups")
@@ -67,7 +69,7 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
     }
     kind = re.search(r'^[ \t"]*kind"?[ \t]*:[ \t]*["\']?(\w+)', text, re.MULTILINE)
     found = (form[2:] for form in _FORMATS if keys.issuperset(form[0].split()) and keys.isdisjoint(form[1]))
-    said = next(found, _OTHERS.get(path.suffix))
+    said = next(found, _OTHERS.get(path.suffix) or _OTHERS.get(path.name))
     if said is None:
         return None
     what, step = said

@@ -49,7 +49,7 @@ class Failing(Symph):
         raise NotFound("there is none", next="symph ls shows all")
 
 
-def test_what_is_printed_goes_on_where_the_verb_looked() -> None:
+def test_what_is_printed_goes_on_where_the_verb_looked(capsys: pytest.CaptureFixture[str]) -> None:
     assert Failing().main(["fail", "-n", "w"]) == 8
     assert "next: symph ls -n w shows all" in capsys.readouterr().err
 
@@ -89,7 +89,7 @@ def _has_docstring(node: ast.AST) -> bool:
     return isinstance(body, list) and bool(body) and isinstance(body[0], ast.Expr)
 
 
-def test_every_command_in_a_message_is_one_that_the_parser_takes(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_in_a_message_is_one_that_the_parser_takes() -> None:
     verbs = (*VERBS, *HIDDEN)
     told = [command.rstrip(".:").split() for command in commands()]
     # One word is a verb that a text speaks of.
