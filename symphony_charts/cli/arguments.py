@@ -56,7 +56,7 @@ _ADVANCED = frozenset(
         *("--kubeconfig", "--kube-version", "--list", "--loguniform", "--mean", "--message", "--no-headers"),
         *("--no-sign", "--no-wait", "--pattern", "--platform", "--pools", "--previous", "--quiet"),
         *("--regex", "--repo", "--repo-path", "--search", "--seed", "--share-gpus", "--sign", "--spec-set"),
-        *("--stream", "--svg", "--system", "--team", "--template", "--trials", "--uniform", "--until"),
+        *("--svg", "--system", "--team", "--template", "--trials", "--uniform", "--until"),
         *("--var", "--verbose", "--wait-for-jobs", "--workspace"),
     )
 )

@@ -28,8 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only the last so many lines")
     parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
     parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
-    text = "combined: terminals and containers keep but one"
-    parser.add_argument("--stream", choices=("combined",), default="combined", help=text)
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json"), headers=False)
