@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -95,19 +96,22 @@ def read_record(
     Raises SpecError with the `problems` of the text, all faults of types, and those of the content that do not follow
     from them.
     """
-    found, part = list(problems), None
+    found = list(problems)
+    written, finished = None, None
+    part: Experiment | None
     try:
         written = part = to_record(data)
     except SpecError as error:
         known = {_without_line(problem.path) for problem in found}
         found += (problem for problem in error.problems if problem.path not in known)
         part = _sound_part(data, error.problems)
-    for step in (lambda one: finish(one, for_cluster=for_cluster), complete) if part is not None else ():
-        try:
-            finished = part = step(part)
-        except SpecError as error:
-            found += independent(error.problems, found)
-    if found:
+    if part is not None:
+        for step in (partial(finish, for_cluster=for_cluster), complete):
+            try:
+                finished = part = step(part)
+            except SpecError as error:
+                found += independent(error.problems, found)
+    if found or written is None or finished is None:
         raise SpecError(found)
     return written, finished
 

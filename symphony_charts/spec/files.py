@@ -192,7 +192,7 @@ def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experime
     text = _text_of(path)
     try:
         is_json = path.suffix == ".json" and bool(text.strip())
-        data, problems = (_json(text), []) if is_json else load_with_problems(text)
+        data, problems = (_json(text), list[Problem]()) if is_json else load_with_problems(text)
         complete = partial(with_files, folder=path.parent)
         return read_record(changed(data, changes), problems, complete=complete)
     except SpecError as error:
