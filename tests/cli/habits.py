@@ -281,4 +281,7 @@ ROWS = r"""
 3 | top expose: {web: LoadBalancer} | add `exposes: web` to a process
 3 | top metadata: {name: x} | known keys: annotations, chart, compat, configs, done_when, expose, groups, image, image
 3 | top prepare: {x: python a.py} | write `KEY: VALUE` lines below
+3 | top worker: {command: x} | known keys:
+3 | top provider: aws | known keys:
+3 | top resources: {cpu: 1} | known keys:
 """
