@@ -334,3 +334,13 @@ def test_restart_warns_of_peers_that_would_fail_and_can_restart_them_together(tm
     together = symph("restart", "learner", "--with-peers", "--dry-run", "-o", "name")
     assert together.stdout.split() == ["learner", "agent-0", "agent-1", "viewer"]
     assert "warning" not in together.stderr + symph("restart", "agent-0", "--dry-run").stderr
+
+
+def test_the_status_of_one_experiment_shows_processes_services_and_events(folders: tuple[Path, Path]) -> None:
+    one, _ = folders
+    symph("up", cwd=one)
+    page = symph("status", "one", cwd=one).stdout
+    assert [title for title in ("WHERE", "GROUP  PROCESS", "AGE", "Started") if title not in page] == []
+    (item,) = json.loads(symph("status", "experiment.yaml", "-o", "json", cwd=one).stdout)["items"]
+    assert [process["name"] for process in item["details"]["processes"]] == ["agent"]
+    assert item["details"]["events"]
