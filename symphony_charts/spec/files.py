@@ -112,7 +112,7 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
     }
     kind = re.search(r'^[ \t"]*kind"?[ \t]*:[ \t]*["\']?(\w+)', text, re.MULTILINE)
     found = [form[2:] for form in _FORMATS if keys.issuperset(form[0].split()) and keys.isdisjoint(form[1])]
-    tools = [(re.search(pattern, text, re.MULTILINE), *said) for pattern, *said in _TOOLS]
+    tools = [(re.search(pattern, text, re.MULTILINE), what, step) for pattern, what, step in _TOOLS]
     found += [(what, step) for match, what, step in tools if match]
     found += [(what, step) for pattern, what, step in _NAMES if re.fullmatch(pattern, path.name)]
     said = next(iter(found), _OTHERS.get(path.suffix))
