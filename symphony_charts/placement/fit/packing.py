@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from symphony_charts.placement.fit.supply import Cluster, Vector
@@ -41,7 +41,7 @@ class Packing:
 
 _Node = tuple[int, Vector, Contents]  # class, free resources, contents
 # The most open nodes that are compared for one demand.
-_MOST_OPEN, _MOST_SEEN = 256, 2048
+_MOST_OPEN, _MOST_SEEN = 64, 512
 
 
 @dataclass(slots=True)
@@ -174,7 +174,7 @@ def _open_new(state: _State, demand: int, left: int) -> int:
     cluster, rooms = state.cluster, state.cluster.fits[demand]
     choices = [node for node in rooms if state.unopened[node]]
     while left and choices:
-        best = _cheapest(cluster, state.costs, choices, demand, left)
+        best = _cheapest(state, choices, rooms, left)
         room = rooms[best]
         full = min(state.unopened[best], left // room)
         nodes, pods = (full, room) if full else (1, left)
@@ -186,14 +186,13 @@ def _open_new(state: _State, demand: int, left: int) -> int:
     return left
 
 
-def _cheapest(cluster: Cluster, costs: Sequence[float], choices: Sequence[int], demand: int, left: int) -> int:
+def _cheapest(state: _State, choices: Sequence[int], rooms: Mapping[int, int], left: int) -> int:
     """Return the class on which placing the rest costs least, as if there were enough of its nodes."""
-
-    def cost(node: int) -> tuple[float, str, int]:
-        pool = cluster.pools[cluster.classes[node].pool].name
-        return costs[node] * -(-left // cluster.fits[demand][node]), pool, node
-
-    return min(choices, key=cost)
+    costs, cluster = state.costs, state.cluster
+    totals = [costs[node] * -(-left // rooms[node]) for node in choices]
+    least = min(totals)
+    equal = (node for node, total in zip(choices, totals, strict=True) if total == least)
+    return min(equal, key=lambda node: (cluster.pools[cluster.classes[node].pool].name, node))
 
 
 def _move(state: _State, node: _Node, count: int, demand: int, pods: int) -> None:
