@@ -7,8 +7,8 @@ least. Integers only, ties broken by name, so the same input gives the same pack
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from symphony_charts.placement.fit.supply import Cluster, Vector
@@ -41,16 +41,21 @@ class Packing:
 
 _Node = tuple[int, Vector, Contents]  # class, free resources, contents
 # The most open nodes that are compared for one demand.
-_MOST_OPEN, _MOST_SEEN = 64, 512
+_MOST_OPEN, _MOST_SEEN = 32, 96
 
 
 @dataclass(slots=True)
 class _State:
-    """The number of equal open nodes, and these nodes in the order of what is free in the dimension `main`."""
+    """The number of equal open nodes, and these nodes in the order of what is free in the dimension `main`.
+
+    `unopened_groups` are the classes that still have nodes, those of equal cost and free resources together.
+    """
 
     cluster: Cluster
     unopened: list[int]
     costs: list[float]
+    ranks: list[tuple[str, int]]
+    unopened_groups: list[list[int]]
     main: int
     open_nodes: dict[_Node, int] = field(default_factory=dict)
     by_free: list[tuple[int, _Node]] = field(default_factory=list)
@@ -92,10 +97,17 @@ def orders(cluster: Cluster) -> list[list[int]]:
 
 def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
     """Pack the demands in `order`; pods that do not fit are left over."""
+    costs = node_costs(cluster)
+    ranks = [(cluster.pools[node.pool].name, number) for number, node in enumerate(cluster.classes)]
+    groups: dict[object, list[int]] = defaultdict(list)
+    for number in sorted((n for n, node in enumerate(cluster.classes) if node.count), key=ranks.__getitem__):
+        groups[costs[number], cluster.classes[number].free].append(number)
     state = _State(
         cluster=cluster,
         unopened=[node.count for node in cluster.classes],
-        costs=node_costs(cluster),
+        costs=costs,
+        ranks=ranks,
+        unopened_groups=list(groups.values()),
         main=cluster.dimensions.index("cpu") if "cpu" in cluster.dimensions else 0,
     )
     packing = Packing()
@@ -172,27 +184,23 @@ def _slack(free: Vector, need: Vector, room: int) -> float:
 def _open_new(state: _State, demand: int, left: int) -> int:
     """Open nodes where the rest costs least: full ones first, then a partly filled one; return the number left."""
     cluster, rooms = state.cluster, state.cluster.fits[demand]
-    choices = [node for node in rooms if state.unopened[node]]
-    while left and choices:
-        best = _cheapest(state, choices, rooms, left)
-        room = rooms[best]
-        full = min(state.unopened[best], left // room)
-        nodes, pods = (full, room) if full else (1, left)
+    while left and rooms:
+        # Nodes of one group differ in their names alone.
+        firsts = (next((node for node in group if node in rooms), None) for group in state.unopened_groups)
+        choices = [node for node in firsts if node is not None]
+        if not choices:
+            break
+        costs = {node: (state.costs[node] * -(-left // rooms[node]), state.ranks[node]) for node in choices}
+        best = min(costs, key=costs.__getitem__)
+        full = min(state.unopened[best], left // rooms[best])
+        nodes, pods = (full, rooms[best]) if full else (1, left)
         state.unopened[best] -= nodes
+        if not state.unopened[best]:
+            next(group for group in state.unopened_groups if best in group).remove(best)
         state.add((best, cluster.classes[best].free, ()), nodes)
         _move(state, (best, cluster.classes[best].free, ()), nodes, demand, pods)
         left -= nodes * pods
-        choices = [node for node in choices if state.unopened[node]]
     return left
-
-
-def _cheapest(state: _State, choices: Sequence[int], rooms: Mapping[int, int], left: int) -> int:
-    """Return the class on which placing the rest costs least, as if there were enough of its nodes."""
-    costs, cluster = state.costs, state.cluster
-    totals = [costs[node] * -(-left // rooms[node]) for node in choices]
-    least = min(totals)
-    equal = (node for node, total in zip(choices, totals, strict=True) if total == least)
-    return min(equal, key=lambda node: (cluster.pools[cluster.classes[node].pool].name, node))
 
 
 def _move(state: _State, node: _Node, count: int, demand: int, pods: int) -> None:
