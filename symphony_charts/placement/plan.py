@@ -80,7 +80,7 @@ class Plan:
         if not lost:
             return None
         first = lost[0]
-        what = f"{len(lost)} of {len(self.groups)} groups cannot be scheduled"
+        what = f"{len(lost)} of {len(self.groups)} group{'s' * (len(self.groups) > 1)} cannot be scheduled"
         return PlacementError(f"{what}: {first.name} {first.why}", self.source, first.next)
 
     def summary(self) -> str:
