@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
-from symphony_charts.cli import experiments, output, specs
-from symphony_charts.cli.error_report import tell
+from symphony_charts.cli import error_report, experiments, output, specs
 from symphony_charts.cli.failures import INTERRUPTED
 from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
@@ -120,7 +119,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
                 if is_last or run.is_live:
                     raise
     except SymphError as error:
-        tell(error)
+        error_report.tell(error)
         return run
     assert started is not None  # noqa: S101 - only a dry run returns None
     output.note(f"{'again' if started == run else 'started'} in {time.monotonic() - began:.2f} s")
