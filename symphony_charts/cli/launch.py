@@ -46,11 +46,13 @@ VALUE_OPTIONS = ("set", "set_json", "set_string", "set_file", "set_literal")
 class FileLoop:
     """Restart changed processes of `run` and print their lines until interrupted; watched ones wait for the next save.
 
-    A change after the end of the run starts `spec` again: `run` is then the new run.
+    A change after the end of the run starts `spec` again: `run` is then the new run. `note` is printed once changes are
+    noticed.
     """
 
-    def __init__(self, args: argparse.Namespace, run: Run, spec: Path) -> None:
+    def __init__(self, args: argparse.Namespace, run: Run, spec: Path, note: str) -> None:
         self.run = run
+        self._note = note
         self._args, self._spec = args, spec
         self._watched = [parse_watched(text) for text in args.watch]
         self._followed: Run | None = None
@@ -62,6 +64,9 @@ class FileLoop:
         """Return 0 after `end`; raises KeyboardInterrupt as the user asks for it."""
         told = None
         with FileWatch(self._watched, self._spec, self._args.ignore) as files:
+            if self._note:
+                output.note(self._note)
+                self._note = ""
             while not self._is_ending:
                 self._follow()
                 if not self.run.is_live and told != self.run:
@@ -94,8 +99,8 @@ def _watched_names(args: argparse.Namespace) -> list[str]:
 
 def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
     """Do the work of `up --watch`: the run continues after the interrupt."""
-    loop = FileLoop(args, run, spec)
-    output.note(f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on")
+    note = f"watching {', '.join(args.watch)}; Ctrl-C ends that, and {run.experiment} goes on"
+    loop = FileLoop(args, run, spec, note)
     try:
         return loop.wait()
     except KeyboardInterrupt:
@@ -422,10 +427,9 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
 
 def _run_watching(args: argparse.Namespace, spec: SpecFile, started: Run) -> int:
     """Do the work of `run --watch`: it ends when the user ends it."""
-    loop, name = FileLoop(args, started, spec.path), started.experiment
-
-    def begin() -> None:
-        output.note(f"{name}   watching {', '.join(args.watch)}   ctrl-c: leave or end it   symph attach {name}")
+    name = started.experiment
+    note = f"{name}   watching {', '.join(args.watch)}   ctrl-c: leave or end it   symph attach {name}"
+    loop = FileLoop(args, started, spec.path, note)
 
     def wait() -> int:
         try:
@@ -435,7 +439,7 @@ def _run_watching(args: argparse.Namespace, spec: SpecFile, started: Run) -> int
                 raise
             return INTERRUPTED
 
-    status, is_over = stay(name, begin, wait, loop.end)
+    status, is_over = stay(name, lambda: None, wait, loop.end)
     if not is_over:
         left_running(args, name)
     return status
