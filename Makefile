@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup lock check fmt lint type imports test test-newest golden demo e2e-tools e2e matrix oracle soak bench docs build release-check clean
+.PHONY: help setup lock check fmt lint type imports test test-newest golden demo e2e-tools e2e matrix oracle soak bench docs build sbom release-check clean
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "%-13s %s\n", $$1, $$2}'
@@ -71,6 +71,7 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 	@SYMPH_LAW_CASES=2000 SYMPH_SOAK=2000 python -m pytest -q -n 2 -p no:cacheprovider tests/test_prepare.py tests/chart/test_set_values.py
 	@SYMPH_SOAK=1000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -n 2 -p no:cacheprovider -m e2e tests/e2e/test_drawn_charts.py
 	@SYMPH_SOAK=1000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -p no:cacheprovider tests/cli/test_drawn_specs.py
+	@SYMPH_SOAK=200 python -m pytest -q -n 2 -p no:cacheprovider tests/local/test_parity.py
 	@SYMPH_FUZZ_CASES=2000 SYMPH_SOAK=200 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_fuzz.py tests/e2e/test_quantities.py
 	@SYMPH_SOAK=20000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -s -p no:cacheprovider -m e2e tests/e2e/test_git_walk.py
 	@SYMPH_SOAK=1 SYMPH_TRIALS=200 python -m pytest -q -s -p no:cacheprovider tests/e2e/test_publish_storm.py tests/e2e/test_sweep_killed.py -m "e2e or slow"
@@ -97,8 +98,19 @@ man: setup ## the manual pages, in docs/man
 build: setup ## wheel and sdist, in dist
 	@rm -rf dist && python -m build --outdir dist . && twine check --strict dist/*
 
+sbom: build .cache/sbom/.installed ## the wheel and all that it installs, as CycloneDX, in sbom.cdx.json
+	@uv venv --quiet --clear .cache/sbom/released
+	@uv pip install --quiet --python .cache/sbom/released/bin/python dist/*.whl
+	@.cache/sbom/bin/cyclonedx-py environment --output-reproducible --pyproject pyproject.toml --mc-type library \
+		--output-file sbom.cdx.json .cache/sbom/released/bin/python
+
+.cache/sbom/.installed: requirements/sbom.txt | setup
+	@uv venv --quiet --clear .cache/sbom
+	@uv pip install --quiet --python .cache/sbom/bin/python --no-deps --require-hashes --requirement $<
+	@cp $< $@
+
 release-check: setup ## whether this can be released: facts of the project, changelog, description; TAG=v0.1.0
 	@python scripts/check_release.py $(if $(TAG),--tag $(TAG))
 
 clean: ## remove what the targets made
-	@rm -rf $(VENV) .cache dist build docs/site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .cache dist build sbom.cdx.json docs/site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -15,6 +15,7 @@ from unittest.mock import patch
 
 from symphony_charts.secrets import leaks
 from symphony_charts.secrets.decoding import View, views
+from tests.e2e import leak_classes
 from tests.e2e.leak_samples import FILES, FORMS, found_by_gitleaks, found_by_us, harmless, in_files, planted
 
 
@@ -44,7 +45,9 @@ def tables(folders: list[Path], *, is_small: bool) -> Iterator[str]:
     for form in () if is_small else FORMS:
         numbered = enumerate(planted(form).items())
         hidden[f"value, {form}"] = {f"{number}/{place}": data for number, ((_, place), data) in numbered}
-    quiet = {"harmless pieces": {f"{number}/{name}": data for number, (name, data) in enumerate(harmless())}}
+    hidden["as users write them"] = leak_classes.planted()
+    quiet = {"harmless strings": leak_classes.harmless()}
+    quiet |= {"harmless pieces": {f"{number}/{name}": data for number, (name, data) in enumerate(harmless())}}
     for folder in folders:
         files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         quiet[f"files of {folder.name}"] = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}

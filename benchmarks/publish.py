@@ -1,11 +1,11 @@
 """How fast publishing is, beside the ways that others go, in one run.
 
-    python benchmarks/publish.py [--charts 10000] [--many 1000] [--writers 8]
+    python benchmarks/publish.py [--charts 1000] [--many 1000] [--writers 8]
 
-A repository with so many charts of twelve files is made first. Peers: a full clone, copy, add, commit and push (what
-most tools do); a shallow, sparse and blobless clone with a push; and git fast-import into a kept cache. Our engine is
-timed without the start of Python, as the budget has it. "whole command" is `symph publish` as users run it, of a spec
-that changes each time: by the wall clock (budget 0.3 s on a quiet machine), and in CPU.
+A repository with so many charts, as `symph package` makes them, is made first. "As typed" are whole commands by the
+wall clock: `symph publish` of a spec that changes each time, with and without its cache, and `symph package` followed
+by a clone (full, shallow, or shallow, sparse and blobless), copy, add, commit and push. Then the engine alone, without
+the start of Python, beside the same peers without `symph package` and git fast-import into a kept cache.
 """
 
 from __future__ import annotations
@@ -21,19 +21,25 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.store.store import Author, Store
 
-FILES = 12
+SPEC = "name: {name}\nimage: busybox:1\nprocesses: {{a: {{command: [sleep, '{number}']}}}}\n"
+CLONES = {
+    "full clone": (),
+    "shallow clone": ("--depth=1",),
+    "shallow, sparse, blobless clone": ("--depth=1", "--filter=blob:none", "--sparse"),
+}
 WHO = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
 NOW = 1_700_000_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--charts", type=int, default=10_000)
+    parser.add_argument("--charts", type=int, default=1_000)
     parser.add_argument("--many", type=int, default=1_000)
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
@@ -46,31 +52,36 @@ def main() -> None:
 def bench(scratch: Path, options: argparse.Namespace) -> None:
     seed = scratch / "seed.git"
     took = clock(lambda: make_repository(seed, options.charts))
-    print(
-        f"repository of {options.charts} charts, {options.charts * FILES} files, made in {took:.1f} s; git {version()}"
-    )
+    files = options.charts * len(files_of("x"))
+    print(f"repository of {options.charts} charts, {files} files, made in {took:.1f} s; git {version()}")
     counter = iter(range(10**9))
 
     def name() -> str:
         return f"new{next(counter)}"
 
-    print(f"\none chart, median of {options.runs}")
+    print(f"\nas typed, median of {options.runs}")
+    typed = {f"symph publish, {kind}": publish_typed(seed, scratch, options.runs, kind) for kind in ("warm", "cold")}
+    packaging = statistics.median(
+        clock(lambda: symph("package", "rl.yaml", folder=project_in(scratch, seed, number)))  # noqa: B023 - called at once
+        for number in range(1, options.runs + 1)
+    )
+    for title, way in CLONES.items():
+        git_alone = peer(seed, scratch, options.runs, lambda repo, work: by_clone(repo, work, name(), way))  # noqa: B023
+        typed[f"symph package, {title}, push"] = packaging + git_alone
+    show(typed)
+
+    print(f"\nwithout Python, one chart, median of {options.runs}")
     rows = {
-        "clone, copy, add, commit, push": lambda repo, work: by_clone(repo, work, name(), ()),
-        "depth 1, sparse, blobless": lambda repo, work: by_clone(
-            repo, work, name(), ("--depth=1", "--filter=blob:none", "--sparse")
-        ),
+        **{
+            title: lambda repo, work, way=way: by_clone(repo, work, name(), way)  # type: ignore[misc]  # bound at once
+            for title, way in CLONES.items()
+        },
         "fast-import into a kept cache": lambda repo, work: by_fast_import(repo, work, name()),
     }
     times = {title: peer(seed, scratch, options.runs, way) for title, way in rows.items()}
     times["symph, cold"] = ours(seed, scratch, options.runs, name, is_warm=False)
     times["symph, warm"] = ours(seed, scratch, options.runs, name, is_warm=True)
-    best = times["symph, warm"]
-    for title, seconds in times.items():
-        print(f"  {title:34} {seconds:7.3f} s   {seconds / best:6.1f}x")
-
-    wall, cpu = whole_command(seed, scratch, max(options.runs, 5))
-    print(f"\nwhole command, warm: {wall:.3f} s, CPU of symph and git {cpu:.3f} s; symph --help {helps():.3f} s")
+    show(times)
 
     many = [small(name()) for _ in range(options.many)]
     with fresh(seed, scratch) as (repo, work):
@@ -92,33 +103,38 @@ def bench(scratch: Path, options: argparse.Namespace) -> None:
     )
 
 
-def whole_command(seed: Path, scratch: Path, runs: int) -> tuple[float, float]:
-    """Return median wall clock and CPU of `symph publish` into the large repository, with a warm cache."""
+def show(times: dict[str, float]) -> None:
+    best = next(iter(times.values()))
+    for title, seconds in times.items():
+        print(f"  {title:52} {seconds:7.3f} s   {seconds / best:6.1f}x")
+
+
+def project_in(work: Path, repo: Path, number: int) -> Path:
+    """Return a folder with settings, and a spec that differs by `number`."""
+    project = work / "project"
+    project.mkdir(exist_ok=True)
+    settings = f"repository: {{url: 'file://{repo}', author: Ann <ann@example.org>}}\nteam: team\n"
+    (project / ".symph.yaml").write_text(f"{settings}environments: {{dev: {{namespace: rl}}}}\n")
+    (project / "rl.yaml").write_text(SPEC.format(name="rl", number=number))
+    return project
+
+
+def symph(*words: str, folder: Path) -> None:
+    environ = {**os.environ, "SYMPH_STATE_DIR": str(folder / "state"), "PYTHONWARNINGS": "ignore"}
+    argv = [sys.executable, "-m", "symphony_charts", *words]
+    subprocess.run(argv, cwd=folder, env=environ, check=True, capture_output=True)
+
+
+def publish_typed(seed: Path, scratch: Path, runs: int, kind: str) -> float:
+    """Return the median time of `symph publish` into the large repository, with or without its cache."""
+    times = []
     with fresh(seed, scratch) as (repo, work):
-        project = work / "project"
-        project.mkdir()
-        settings = f"repository: {{url: '{repo}', author: Ann <ann@example.org>}}\nteam: team\n"
-        settings += "environments: {dev: {namespace: rl}}\n"
-        (project / ".symph.yaml").write_text(settings)
-        environ = {**os.environ, "SYMPH_STATE_DIR": str(work / "state"), "PYTHONWARNINGS": "ignore"}
-        argv = [sys.executable, "-m", "symphony_charts", "publish", "rl.yaml", "--env", "dev"]
-        walls, cpus = [], []
         for number in range(runs + 1):
-            spec = f"name: rl\nimage: busybox:1\nprocesses: {{a: {{command: [sleep, '{number}']}}}}\n"
-            (project / "rl.yaml").write_text(spec)
-            before, began = os.times(), time.perf_counter()
-            subprocess.run(argv, cwd=project, env=environ, check=True, capture_output=True)
-            after = os.times()
-            walls.append(time.perf_counter() - began)
-            cpus.append(after.children_user - before.children_user + after.children_system - before.children_system)
-    return statistics.median(walls[1:]), statistics.median(cpus[1:])  # the first fills the cache
-
-
-def helps() -> float:
-    """Return the time that Python needs to start and to print the help."""
-    return clock(
-        lambda: subprocess.run([sys.executable, "-m", "symphony_charts", "--help"], check=True, capture_output=True)
-    )
+            project = project_in(work, repo, number)
+            if kind == "cold":
+                shutil.rmtree(project / "state", ignore_errors=True)
+            times.append(clock(lambda: symph("publish", "rl.yaml", "--env", "dev", folder=project)))  # noqa: B023
+    return statistics.median(times[1:])  # the first fills the cache
 
 
 def version() -> str:
@@ -137,11 +153,19 @@ def clock(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+@cache
+def packaged() -> dict[str, str]:
+    """Return the files of a chart of `symph package`."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        folder = project_in(Path(place), Path(place) / "none.git", 0)
+        symph("package", "rl.yaml", folder=folder)
+        chart = folder / "dist" / "rl"
+        return {path.relative_to(chart).as_posix(): path.read_text() for path in chart.rglob("*") if path.is_file()}
+
+
 def files_of(name: str) -> dict[str, bytes]:
-    """Return twelve files, most of them equal in every chart, as in charts of one template."""
-    fixed = {f"templates/t{number}.yaml": b"kind: ConfigMap\n" * (20 + number) for number in range(9)}
-    own = {"Chart.yaml": f'name: {name}\nversion: "0.1.0"\n', "values.yaml": f"name: {name}\n", "README.md": name}
-    return {**fixed, **{path: content.encode() for path, content in own.items()}}
+    """Return the files of a chart of that name, most of them equal in all charts."""
+    return {path: text.replace("name: rl\n", f"name: {name}\n").encode() for path, text in packaged().items()}
 
 
 def small(name: str) -> Publish:
@@ -195,9 +219,9 @@ def ours(seed: Path, scratch: Path, runs: int, name: Callable[[], str], *, is_wa
     return statistics.median(times)
 
 
-def store(repo: Path, cache: Path) -> Store:
+def store(repo: Path, folder: Path) -> Store:
     # By file://, not by path: with a path git would take shortcuts that no server has.
-    return Store(f"file://{repo}", "main", root=cache, author=Author(name="Ann <ann@example.org>"))
+    return Store(f"file://{repo}", "main", root=folder, author=Author(name="Ann <ann@example.org>"))
 
 
 def by_clone(repo: Path, work: Path, name: str, options: tuple[str, ...], count: int = 1) -> None:
@@ -220,13 +244,13 @@ def prepare_cache(repo: Path, work: Path) -> None:
 
 
 def by_fast_import(repo: Path, work: Path, name: str) -> None:
-    cache = work / "cache.git"
-    git("fetch", "-q", "--depth=1", "--filter=blob:none", "origin", "+refs/heads/main:refs/tip", folder=cache)
+    kept = work / "cache.git"
+    git("fetch", "-q", "--depth=1", "--filter=blob:none", "origin", "+refs/heads/main:refs/tip", folder=kept)
     parts = [b"commit refs/heads/new\ncommitter Ann <a@example.org> 1 +0000\ndata 3\nnewfrom refs/tip"]
     for path, content in files_of(name).items():
         parts.append(f"\nM 100644 inline charts/team/{name}/0.1.0/{path}\ndata {len(content)}\n".encode() + content)
-    git("fast-import", "--quiet", text=b"".join(parts) + b"\n", folder=cache)
-    git("push", "-q", f"file://{repo}", "refs/heads/new:refs/heads/main", folder=cache)
+    git("fast-import", "--quiet", text=b"".join(parts) + b"\n", folder=kept)
+    git("push", "-q", f"file://{repo}", "refs/heads/new:refs/heads/main", folder=kept)
 
 
 def writers(repo: Path, work: Path, count: int, name: Callable[[], str]) -> None:
@@ -246,7 +270,7 @@ def rebase_writers(repo: Path, work: Path, count: int) -> None:
         checkout = work / f"w{number}"
         git("clone", "-q", "--depth=1", f"file://{repo}", str(checkout))
         for step in range(5):
-            file = checkout / f"charts/team/w{number}-{step}/0.1.0/values.yaml"
+            file = checkout / f"charts/team/w{number}-{step}/0.1.0/Chart.yaml"
             file.parent.mkdir(parents=True)
             file.write_text(f"{number} {step}\n")
             git("add", "-A", folder=checkout)
@@ -274,7 +298,7 @@ def check(repo: Path, charts: int) -> None:
         "main",
         folder=repo,
     )
-    found = sum(1 for line in added.splitlines() if line.endswith("values.yaml"))
+    found = sum(1 for line in added.splitlines() if line.endswith("/Chart.yaml"))
     assert found == charts, f"{found} charts instead of {charts}"
 
 

@@ -32,7 +32,8 @@ PARTS = {
     "Tutorial": ["tutorial-rl", "tutorial-platform"],
     "Guides": [
         *("local", "watching", "sweep", "gitops", "releases", "secrets", "oci", "automation"),
-        *("import", "from-symphony", "torchx", "dijob", "argo", "own-project"),
+        *("import", "from-skypilot", "from-xpk", "from-compose", "from-helm", "from-symphony"),
+        *("torchx", "dijob", "argo", "own-project", "examples"),
     ],
     "Concepts": ["spec", "chart", "workloads", "placement", "local-speed"],
     "Reference": ["glossary", "cli", "settings", "variables", "pools", "output"],

@@ -45,6 +45,9 @@ def faults_of(root: Path, tag: str | None, repository: str | None) -> Iterator[t
             f"tag v{version}, or change it",
         )
     yield from _changelog_faults((root / "CHANGELOG.md").read_text(), version)
+    known = facts.get("repository", "")
+    is_known = re.fullmatch(_FORMS["repository"][1], known) is not None
+    yield from _citation_faults((root / "CITATION.cff").read_text(), version, known if is_known else "")
 
 
 def version_of(root: Path) -> str:
@@ -82,6 +85,15 @@ def _changelog_faults(changelog: str, version: str) -> Iterator[tuple[str, str, 
         yield f"the section of {version} says nothing", "CHANGELOG.md", "say what users notice"
     if notes_of(changelog, "Unreleased"):
         yield "changes stand under Unreleased", "CHANGELOG.md", f"move them below the heading of {version}"
+
+
+def _citation_faults(citation: str, version: str, repository: str) -> Iterator[tuple[str, str, str]]:
+    if "authors # to be named" in citation:
+        step = "give `family-names` and `given-names`, or the `name` of an organisation"
+        yield "nobody has named the authors", "CITATION.cff, authors", step
+    for key, value in (("version", version), ("repository-code", repository)):
+        if value and not re.search(rf"^{key}: {re.escape(value)}$", citation, re.MULTILINE):
+            yield f"the citation has another {key} than {value}", "CITATION.cff", f"write `{key}: {value}`"
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -118,9 +118,10 @@ def test_the_lock_holds_one_version_of_each_dependency_within_its_bounds(python:
     assert wrong == []
 
 
-def test_the_lock_of_the_site_is_within_the_bounds() -> None:
-    versions = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in locked("docs.txt")}
-    assert [item for item in group("docs") if versions[canonicalize_name(item.name)] not in item.specifier] == []
+@pytest.mark.parametrize("name", ["docs", "sbom"])
+def test_the_lock_of_a_tool_is_within_its_bounds(name: str) -> None:
+    versions = {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in locked(f"{name}.txt")}
+    assert [item for item in group(name) if versions[canonicalize_name(item.name)] not in item.specifier] == []
 
 
 def test_what_is_installed_beside_the_environment_is_locked() -> None:

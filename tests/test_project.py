@@ -6,10 +6,12 @@ Nothing of it runs here; programs that know each format check it.
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import shutil
 import subprocess
 import sys
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -95,50 +97,65 @@ def test_the_template_for_gitlab_fits_its_schema(tmp_path: Path) -> None:
     )
 
 
-def review_of(script: str, folder: Path, **env: str) -> list[str]:
-    """Return the arguments that a step passes to `symph`, run as the forge's shell does."""
+def review_of(script: str, folder: Path, **env: str) -> tuple[int, list[list[str]]]:
+    """Return the exit status of a step, run as the forge's shell does, and the calls of `symph`, `gh` and `curl`."""
     programs = folder / "symph" / "bin"
     programs.mkdir(parents=True)
-    (programs / "symph").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
-    (programs / "symph").chmod(0o755)
-    (programs / "pip").write_text("#!/bin/sh\n")
-    (programs / "pip").chmod(0o755)
+    for name in ("symph", "gh", "curl", "pip"):
+        # The review says no.
+        lines = ["#!/bin/sh", f"printf '%s\\n' {name} \"$@\" '' >>'{folder}/calls'", f"exit {int(name == 'symph')}"]
+        (programs / name).write_text("\n".join(lines))
+        (programs / name).chmod(0o755)
     usual = {
         "PATH": f"{programs}:/usr/bin:/bin",
         "RUNNER_TEMP": str(folder),
         "GITHUB_STEP_SUMMARY": str(folder / "summary"),
     }
     argv = ["bash", "--noprofile", "--norc", "-e", "-o", "pipefail", "-c", script]
-    ended = subprocess.run(argv, capture_output=True, text=True, check=True, env=usual | env, cwd=folder)
-    return ended.stdout.splitlines()
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False, env=usual | env, cwd=folder)
+    calls = (folder / "calls").read_text().split("\n\n")
+    return ended.returncode, [call.split("\n") for call in calls if call and not call.startswith("pip")]
 
 
 @pytest.mark.parametrize(
-    ("specs", "env", "pools", "strict", "fork", "event", "words"),
+    ("specs", "env", "pools", "strict", "fork", "event", "words", "comments"),
     [
         (
             *("a b.yaml\n$(id).yaml\n", "dev", "", "true", "false", "pull_request"),
-            ["--env", "dev", "--strict", "--post", "a b.yaml", "$(id).yaml"],
+            *(["--env", "dev", "--strict", "a b.yaml", "$(id).yaml"], 1),
         ),
-        ("a.yaml", "", "p", "false", "true", "pull_request", ["--pools", "p", "a.yaml"]),
-        ("a.yaml", "", "p", "false", "", "push", ["--pools", "p", "a.yaml"]),
+        ("a.yaml", "", "p", "false", "true", "pull_request", ["--pools", "p", "a.yaml"], 0),
+        ("a.yaml", "", "p", "false", "", "push", ["--pools", "p", "a.yaml"], 0),
     ],
 )
 def test_the_action_hands_every_line_on_as_one_word_and_comments_where_it_may(
-    tmp_path: Path, specs: str, env: str, pools: str, strict: str, fork: str, event: str, words: list[str]
+    tmp_path: Path,
+    specs: str,
+    env: str,
+    pools: str,
+    strict: str,
+    fork: str,
+    event: str,
+    words: list[str],
+    comments: int,
 ) -> None:
     step = yaml.safe_load((ROOT / "action.yml").read_text())["runs"]["steps"][-1]
     given = {"SPECS": specs, "ENVIRONMENTS": env, "POOLS": pools, "STRICT": strict, "FORK": fork, "EVENT": event}
-    assert review_of(step["run"], tmp_path, **given, COMMENT="true") == ["gitops", "review", *words]
-    assert set(step["env"]) == {*given, "COMMENT", "GITHUB_TOKEN"}
+    status, (review, *rest) = review_of(step["run"], tmp_path, **given, COMMENT="true", NUMBER="7")
+    assert (status, review) == (1, ["symph", "gitops", "review", *words])
+    assert [call[:4] for call in rest] == [["gh", "pr", "comment", "7"]] * comments
+    assert set(step["env"]) == {*given, "COMMENT", "NUMBER", "GH_REPO", "GH_TOKEN"}
 
 
-@pytest.mark.parametrize(("token", "post"), [("key", ["--post"]), ("", [])])
-def test_the_template_for_gitlab_comments_with_a_token(tmp_path: Path, token: str, post: list[str]) -> None:
+@pytest.mark.parametrize(("token", "notes"), [("key", ["curl"]), ("", [])])
+def test_the_template_for_gitlab_comments_with_a_token(tmp_path: Path, token: str, notes: list[str]) -> None:
     jobs = yaml.safe_load((ROOT / "templates" / "review.yml").read_text().partition("\n---\n")[2])
     given = {"SYMPH_REVIEW_SPECS": "a.yaml *", "SYMPH_REVIEW_ARGUMENTS": "--env dev", "SYMPH_REVIEW_FROM": "x"}
-    words = review_of("\n".join(jobs["symph-review"]["script"]), tmp_path, **given, GITLAB_TOKEN=token)
-    assert words == ["gitops", "review", *post, "--env", "dev", "a.yaml", "*"]
+    script = "\n".join(jobs["symph-review"]["script"])
+    status, (review, *rest) = review_of(script, tmp_path, **given, GITLAB_TOKEN=token)
+    assert (status, review) == (1, ["symph", "gitops", "review", "--env", "dev", "a.yaml", "*"])
+    assert [call[0] for call in rest] == notes
+    assert all("key" not in word for call in rest for word in call)
 
 
 def test_hooks_are_such_as_pre_commit_knows_and_name_a_verb_that_is_there(tmp_path: Path) -> None:
@@ -191,6 +208,9 @@ def checkout(tmp_path: Path) -> Path:
         "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-12-01\n\n### Added\n- One.\n\n## [0.0.1] - 2026-11-01\n"
     )
     (tmp_path / "CHANGELOG.md").write_text(changelog)
+    citation = (ROOT / "CITATION.cff").read_text()
+    citation = re.sub(r"- name: .*", "- name: The lab", citation).replace("0.1.0", "0.1.0\nrepository-code: FACT")
+    (tmp_path / "CITATION.cff").write_text(citation.replace("FACT", FACTS["repository"]))
     return tmp_path
 
 
@@ -237,6 +257,9 @@ def test_every_fact_that_nobody_has_said_is_asked_for_at_once(tmp_path: Path, ch
         ),
         ("pyproject.toml", "owner.github.io", "docs.example.org", (), "the project's documentation cannot be"),
         ("pyproject.toml", "security@owner.dev", "security", (), "the project's contact cannot be"),
+        ("CITATION.cff", "The lab", "The authors # to be named", (), "nobody has named the authors"),
+        ("CITATION.cff", "version: 0.1.0", "version: 0.0.1", (), "the citation has another version than 0.1.0"),
+        ("CITATION.cff", "owner/name", "owner/other", (), "the citation has another repository-code"),
         ("CHANGELOG.md", "2026-12-01", "unreleased", (), "the section of 0.1.0 has no date"),
         ("CHANGELOG.md", "[0.1.0]", "[0.2.0]", (), "the changelog has no section of 0.1.0"),
         ("CHANGELOG.md", "### Added\n- One.\n", "", (), "the section of 0.1.0 says nothing"),
@@ -259,6 +282,25 @@ def test_what_is_wrong_is_refused(
     assert ended.returncode == 1
     assert f"error: {what}" in ended.stderr
     assert ended.stderr.count("error: ") == 1
+
+
+# The licences
+
+
+def test_the_notice_names_every_file_of_data_that_was_made_from_the_work_of_others() -> None:
+    notice = (ROOT / "NOTICE").read_text()
+    patterns = re.findall(r"[\w.-]+[*][\w.*]*", notice)
+    schemas = [path.name for path in (ROOT / "symphony_charts/chart/lint/schemas").iterdir()]
+    assert [name for name in schemas if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    data = [*ROOT.glob("symphony_charts/placement/data/*"), ROOT / "symphony_charts/secrets/rules.json"]
+    assert [path.name for path in data if str(path.relative_to(ROOT)) not in notice] == []
+    licence = json.loads((ROOT / "symphony_charts/secrets/rules.json").read_text())["licence"]
+    assert [line for line in licence if line not in notice] == []
+
+
+def test_the_citation_is_one() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
 
 
 # The description

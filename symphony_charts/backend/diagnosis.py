@@ -103,7 +103,7 @@ class _Place:
         is_in_git = any(holder.startswith(("Argo CD", "Flux")) for holder in status.held_by)
         self.logs = f"symph logs {instance.path} {self.name} --tail 50{self.flags}"
         self.wait = f"symph wait {self.name} --for running{self.flags}"
-        self.describe = f"symph describe {self.name}{self.flags}"
+        self.describe = f"symph status {self.name}{self.flags}"
         self.again = "symph publish SPEC" if is_in_git else f"symph upgrade SPEC{self.flags}"
 
 

@@ -59,6 +59,9 @@ class Watcher(Protocol):
     def last_lines(self, name: str) -> Mapping[str, str]:
         """Return the last line of each instance by path, without instances that wrote nothing."""
 
+    def unfinished_lines(self, name: str) -> Mapping[str, str]:
+        """Return the last line of each instance that has not ended it, as for a prompt; none if they are unknown."""
+
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
     ) -> int:
@@ -213,7 +216,7 @@ def wait_until(
             reasons = _reasons(last, process) if last else ""
             how = f"{_state_of(last, process)[0]}{reasons and f': {reasons}'}" if last else "silent"
             what = f'"{process or name}" is not {condition} after {timeout_s or 0:g} s, but {how}'
-            raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph describe {name}")
+            raise ToolFailed(what, next=f"wait longer with --timeout, or look: symph status {name}")
     except NotFound:
         if condition != "deleted":
             raise

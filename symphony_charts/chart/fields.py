@@ -103,7 +103,7 @@ FIELDS: dict[str, Field] = {
 def pattern_of(steps: tuple[str, ...]) -> str:
     """Return the key in the table for the value at `steps`."""
     named = ["*" if index == 1 and steps[0] in ("groups", "services") else step for index, step in enumerate(steps)]
-    if len(steps) > 2 and steps[1] == "parameters":
+    if len(steps) > 2 and steps[:2] == ("workload", "parameters"):
         named[2] = "*"
     if len(steps) > 3 and steps[0] == "groups" and steps[2] in ("containers", "initContainers"):
         named[2:4] = ["containers", "*"]

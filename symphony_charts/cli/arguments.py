@@ -35,12 +35,28 @@ _FOREIGN = {
     "--var": "-E KEY=VALUE",
     "--workers": "--set groups.NAME.replicas=3",
 }
+# Verbs with more options than these list the following ones last; the forms of --set are told with --set.
+_FEW_OPTIONS = 12
+_ADVANCED = frozenset(
+    (
+        *("--all-namespaces", "--branch", "--cert", "--chart-only", "--color", "--context", "--early-stop"),
+        *("--env-file", "--env-set", "--env-unset", "--env-values", "--exit-code", "--expect"),
+        *("--force-unschedulable", "--goal", "--grace", "--hours", "--ignore", "--image-repo", "--into"),
+        *("--kubeconfig", "--kube-version", "--list", "--loguniform", "--mean", "--message", "--no-headers"),
+        *("--no-sign", "--no-wait", "--pattern", "--platform", "--pools", "--previous", "--quiet"),
+        *("--regex", "--repo", "--repo-path", "--search", "--seed", "--share-gpus", "--sign", "--spec-set"),
+        *("--stream", "--svg", "--system", "--team", "--template", "--trials", "--uniform", "--until"),
+        *("--var", "--verbose", "--wait-for-jobs", "--workspace"),
+    )
+)
+_SETS = ("set_string", "set_json", "set_file", "set_literal")
 # What a word too many probably means, by verb.
 _TOO_MANY = {
     "exec": "the command comes after --, as in: symph exec PROCESS -- COMMAND",
     "ssh": "symph exec PROCESS -- COMMAND runs a command",
     "run": "it starts one experiment; arguments of a program are in its spec",
     "up": "it starts one experiment; arguments of a program are in its spec",
+    "sweep": "values of --grid are separated by commas",
     "install": "--name NAME names the release",
     "upgrade": "--name NAME names the release",
 }
@@ -68,6 +84,21 @@ class Parser(argparse.ArgumentParser):
                 hint = f" (options come after the verb: {self.prog} VERB {extra[0]})"
             self.error(f"unrecognized arguments: {' '.join(extra)}{hint}")
         return namespace, extra
+
+    def format_help(self) -> str:
+        """Return the help with common options first; a parser of few options has no further ones."""
+        optional = self._optionals._group_actions
+        if sum(action.help is not argparse.SUPPRESS for action in optional) <= _FEW_OPTIONS:
+            return super().format_help()
+        advanced = [action for action in optional if not _ADVANCED.isdisjoint(action.option_strings)]
+        formatter = self.formatter_class(prog=f"{self.prog} [OPTIONS]")
+        formatter.add_usage(self.usage, self._get_positional_actions(), [])
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            _add_section(formatter, group.title, group.description, group._group_actions, advanced)
+        _add_section(formatter, "advanced", None, advanced, [])
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
     def _hint_for(self, word: str) -> str:
         """Return what an unknown flag, or a word too many, probably means, in parentheses."""
@@ -117,7 +148,24 @@ class MasterParser(Parser):
         self._verbs = verbs
 
     def format_help(self) -> str:
-        return page_of(self.prog, self.description or "", self._verbs())
+        return self.format_page()
+
+    def format_page(self, *, shows_all: bool = False) -> str:
+        """Return the page of the common verbs, or of all."""
+        return page_of(self.prog, self.description or "", self._verbs(), shows_all=shows_all)
+
+
+def _add_section(
+    formatter: argparse.HelpFormatter,
+    title: str | None,
+    text: str | None,
+    actions: Sequence[argparse.Action],
+    left_out: Sequence[argparse.Action],
+) -> None:
+    formatter.start_section(title)
+    formatter.add_text(text)
+    formatter.add_arguments(action for action in actions if action not in left_out and action.dest not in _SETS)
+    formatter.end_section()
 
 
 def split_remainder(words: Sequence[str]) -> tuple[list[str], list[str], bool]:
@@ -155,7 +203,7 @@ def refuse_verb(prog: str, word: str, verbs: Sequence[Verb]) -> NoReturn:
     near = [word.lower()] if word.lower() in lines else get_close_matches(word, lines, n=1)
     meant = " or ".join(f"`{prog} {line}`" for name in near for line in lines[name])
     hint = f"did you mean {meant}? " if meant else ""
-    raise UsageError(f'{prog} has no verb "{word}"', "", f"{hint}all verbs: {prog} --help")
+    raise UsageError(f'{prog} has no verb "{word}"', "", f"{hint}all verbs: {prog} help --all")
 
 
 def _nearest(word: str, names: Sequence[str]) -> str:

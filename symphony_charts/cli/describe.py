@@ -1,4 +1,4 @@
-"""`symph describe`, `events` and `wait`: one experiment, in one layout on every backend."""
+"""`symph wait`, and the parts of `symph status` that show one experiment: `describe` and `events`, on every backend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def configure_describe(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
-    options.add_examples(parser, "symph describe rl", "symph describe rl --on kube -o json")
+    options.add_examples(parser, "symph status rl", "symph status rl -n ml -o json")
 
 
 def run_describe(args: argparse.Namespace) -> int:
@@ -59,7 +59,12 @@ def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why
     if why is not None:
         lines.append(f"why:     {printable_line(why.sentence)}")
         lines += [f"next:    {why.next}"] if why.next else []
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
+    return "\n".join([*lines, *detail_lines(args, status)])
+
+
+def detail_lines(args: argparse.Namespace, status: backend_status.ExperimentStatus) -> list[str]:
+    """Return the tables of processes, services and events, each after an empty line."""
+    color, lines = output.use_color(sys.stdout, getattr(args, "color", None)), []
     process_columns = [
         output.Column("GROUP", "group"),
         output.Column("PROCESS", "name"),
@@ -77,7 +82,7 @@ def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why
     for items, columns in tables:
         if items:
             lines += ["", output.format_table(items, columns, color=color, room=output.room_of(args.output))]
-    return "\n".join(lines)
+    return lines
 
 
 def _event_item(event: backend_status.Event) -> dict[str, object]:
@@ -97,7 +102,7 @@ def configure_events(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-f", "--follow", action="store_true", help="continue until the experiment ends")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml"))
-    options.add_examples(parser, "symph events rl --on kube", "symph events -f rl --on kube")
+    options.add_examples(parser, "symph status rl")
 
 
 def run_events(args: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from symphony_charts import prepare as preparing
@@ -14,7 +14,7 @@ from symphony_charts.cli import differences, git_repository, options, output, sp
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import diff, prepare
+from symphony_charts.gitops import diff, prepare, promote_rollback_retire, snapshot
 from symphony_charts.gitops import pointer as gitops_pointer
 from symphony_charts.settings import project
 from symphony_charts.spec import files
@@ -25,8 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="SPEC|EXPERIMENT", nargs="?", type=_what, default=".", help=text)
     parser.add_argument("versions", metavar="VERSION", nargs="*", help="one or two published versions")
     options.add_env(parser, text="the environment to compare with, or whose values both versions get")
-    parser.add_argument("--from", metavar="ENV", dest="before", help="compare two environments: the first")
-    parser.add_argument("--to", metavar="ENV", dest="after", help="... and the second")
+    parser.add_argument(
+        "--from", metavar="ENV", dest="before", help="what a promotion would do: the environment that runs it"
+    )
+    parser.add_argument("--to", metavar="ENV", dest="after", help="... and the environment that shall run it")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something differs")
     parser.add_argument("--all", action="store_true", help="list what does not differ, too")
     options.add_repository(parser)
@@ -38,7 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "symph diff rl.yaml --env dev                 # the spec against what dev runs",
         "symph diff rl 0.1.3 0.2.0                    # two versions",
-        "symph diff rl --from dev --to prod           # two environments",
+        "symph diff rl --from dev --to prod           # what a promotion would do to prod",
         "symph diff rl.yaml --env dev -o markdown     # for a pull request",
     )
 
@@ -48,26 +50,21 @@ def _what(text: str) -> str:
     return options.spec_of(text) if text == "." or os.sep in text else text
 
 
-_COLORS = {
-    **dict.fromkeys(("updated", "restarted", "new run"), "busy"),
-    **dict.fromkeys(("pruned", "fails"), "bad"),
-    "nothing": "dim",
-    "created": "good",
-}
-
-
 def run(args: argparse.Namespace) -> int:
     is_spec = args.what == "-" or Path(args.what).is_file()
     settings = git_repository.settings_of(args, Path(args.what).absolute().parent if is_spec else None)
     before, after = _sides_of_spec(args, settings) if is_spec else _sides_of_name(args, settings)
     comparison = diff.compare_sides(before, after)
+    shown = differences.Comparison(comparison, has_all=args.all)
     differs = any(line.effect != "nothing" for line in comparison.lines)
     if args.output in ("json", "yaml"):
-        output.print_record(args, "Comparison", _record(comparison))
+        output.print_record(args, "Comparison", shown.record)
     elif args.output == "markdown":
-        output.line(differences.markdown_of(comparison, has_all=args.all))
+        output.line(shown.markdown())
     else:
-        _print_text(args, comparison)
+        output.line(shown.text(output.use_color(sys.stdout, getattr(args, "color", None))))
+        for note in comparison.notes:
+            output.warn(note)
     return int(args.exit_code and differs)
 
 
@@ -116,50 +113,27 @@ def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tupl
     team = git_repository.find_team(args, settings, store, env)
     published = diff.Published(store.tip(), team, args.experiment_name)
     if is_of_environments:
-        # Two environments differ in destination; that is no move.
-        envs = (env, settings.environment(args.after))
-        before, after = (replace(published.in_environment(each), destination=None) for each in envs)
-        return before, after
+        return _sides_of_promotion(settings, store.tip(), team, args.experiment_name, env, args.after)
     pointer = published.pointer(env) if typed(args, "env") else None
     values, namespace = (pointer.values, pointer.destination.namespace) if pointer else ({}, "default")
     before, after = (published.version(version, values, namespace) for version in args.versions)
     return before, after
 
 
-def _record(comparison: diff.Comparison) -> dict[str, object]:
-    move = comparison.move
-    return {
-        "before": comparison.before,
-        "after": comparison.after,
-        "outcome": comparison.outcome,
-        "summary": comparison.summary,
-        "move": dict(zip(("from", "to", "ends"), move, strict=True)) if move else None,
-        "objects": [
-            {
-                **{name: getattr(line.difference, name) for name in ("kind", "before", "after", "change")},
-                "name": line.difference.name.partition("/")[2],
-                "effect": line.effect,
-                "why": line.why,
-                "fields": [asdict(field) for field in line.difference.fields],
-            }
-            for line in comparison.lines
-        ],
-        "amounts": {name: {"before": old, "after": new} for name, (old, new) in comparison.amounts.items()},
-        "notes": list(comparison.notes),
-    }
-
-
-def _print_text(args: argparse.Namespace, comparison: diff.Comparison) -> None:
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
-    output.line(f"{comparison.before} -> {comparison.after}")
-    for line in comparison.lines:
-        if differences.is_dull(line) and not args.all:
-            continue
-        why = f": {line.why}" if line.why else ""
-        output.line(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
-        for path, old, new in differences.shown_fields(line):
-            output.line(f"  {path:<16}  {differences.change_text(old, new)}")
-    output.line(f"under Argo CD: {comparison.summary}")
-    output.line(differences.amounts_text(comparison))
-    for note in comparison.notes:
-        output.warn(note)
+def _sides_of_promotion(
+    settings: project.Settings, tip: snapshot.Snapshot, team: str, name: str, before: str, after: str
+) -> tuple[diff.Side, diff.Side]:
+    """Return what `after` runs, and what it would run after a promotion from `before`."""
+    after = settings.environment(after)
+    place = settings.environments.get(after)
+    operation = promote_rollback_retire.Promote(
+        team=team,
+        name=name,
+        before=before,
+        after=after,
+        settings=place.values if place else None,
+        destination=place.destination if place else None,
+    )
+    promoted = tip.edited(operation.change(tip).edits)
+    was, will = (differences.side_of(each, after, team, name) for each in (tip, promoted))
+    return was, replace(will, title=f"{will.title}, promoted from {before}")

@@ -1,36 +1,118 @@
-"""Print comparisons for people: text and Markdown."""
+"""Print comparisons for people and programs: text, Markdown and data."""
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 
+from symphony_charts.cli import output
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.quantity import cores_text, gib_text
-from symphony_charts.gitops.base import Change
-from symphony_charts.gitops.diff import Comparison, Line, Published, Side, compare_sides
-from symphony_charts.gitops.store.store import Store
+from symphony_charts.gitops import diff
+from symphony_charts.gitops.snapshot import Snapshot
+
+_COLORS = {
+    **dict.fromkeys(("updated", "restarted", "new run"), "busy"),
+    **dict.fromkeys(("pruned", "fails"), "bad"),
+    "nothing": "dim",
+    "created": "good",
+}
+# Longer texts are compared line by line; so many lines are shown of each.
+_LONGEST = 80
+_MOST_LINES = 60
 
 
-def markdown_of(comparison: Comparison, *, has_all: bool = False) -> str:
-    """Return the comparison as Markdown; with `has_all` also objects that change only with others."""
-    lines = [f"**{comparison.before} -> {comparison.after}**: {comparison.summary}", ""]
-    lines += ["| object | effect | fields |", "| --- | --- | --- |"]
-    for line in comparison.lines:
-        if is_dull(line) and not has_all:
-            continue
-        fields = "<br>".join(f"`{path}` {_cell(change_text(old, new))}" for path, old, new in shown_fields(line))
-        lines.append(f"| {line.difference.name} | {line.effect} | {fields} |")
-    lines += ["", amounts_text(comparison), *(text for note in comparison.notes for text in ("", f"> {note}"))]
-    return "\n".join(lines)
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A comparison, as it is printed; with `has_all` also objects that change only with others."""
+
+    of: diff.Comparison
+    has_all: bool = False
+
+    def text(self, color: bool) -> str:
+        lines = [f"{self.of.before} -> {self.of.after}"]
+        for line in self._lines():
+            why = f": {line.why}" if line.why else ""
+            lines.append(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
+            for path, old, new in _fields(line):
+                changed = _changed_lines(old, new)
+                lines.append(f"  {path:<16}  {change_text(old, new) if changed is None else ''}".rstrip())
+                lines += [f"    {each}" for each in changed or ()]
+        return "\n".join([*lines, f"under Argo CD: {self.of.summary}", self._amounts()])
+
+    def markdown(self) -> str:
+        lines = [f"**{self.of.before} -> {self.of.after}**: {self.of.summary}", ""]
+        lines += ["| object | effect | fields |", "| --- | --- | --- |"]
+        blocks: list[str] = []
+        for line in self._lines():
+            cells = []
+            for path, old, new in _fields(line):
+                changed = _changed_lines(old, new)
+                cells.append(f"`{path}` {_cell(change_text(old, new)) if changed is None else 'see below'}")
+                if changed is not None:
+                    blocks += ["", f"`{path}` of {line.difference.name}:", "", *_block(changed)]
+            lines.append(f"| {line.difference.name} | {line.effect} | {'<br>'.join(cells)} |")
+        notes = [text for note in self.of.notes for text in ("", f"> {note}")]
+        return "\n".join([*lines, *blocks, "", self._amounts(), *notes])
+
+    @property
+    def record(self) -> dict[str, object]:
+        move = self.of.move
+        return {
+            "before": self.of.before,
+            "after": self.of.after,
+            "outcome": self.of.outcome,
+            "summary": self.of.summary,
+            "move": dict(zip(("from", "to", "ends"), move, strict=True)) if move else None,
+            "objects": [
+                {
+                    **{name: getattr(line.difference, name) for name in ("kind", "before", "after", "change")},
+                    "name": line.difference.name.partition("/")[2],
+                    "effect": line.effect,
+                    "why": line.why,
+                    "fields": [asdict(field) for field in line.difference.fields],
+                }
+                for line in self.of.lines
+            ],
+            "amounts": {name: {"before": old, "after": new} for name, (old, new) in self.of.amounts.items()},
+            "notes": list(self.of.notes),
+        }
+
+    def _lines(self) -> Iterator[diff.Line]:
+        for line in self.of.lines:
+            is_dull = line.effect == "nothing" or (line.effect == "updated" and not line.difference.fields)
+            if self.has_all or not is_dull:
+                yield line
+
+    def _amounts(self) -> str:
+        parts = []
+        for name, (old, new) in self.of.amounts.items():
+            if name == "cpu":
+                parts.append(f"CPU {cores_text(old)} -> {cores_text(new)}")
+            elif name == "memory":
+                parts.append(f"memory {gib_text(old)} -> {gib_text(new)} GiB")
+            elif not name.startswith("ephemeral"):
+                parts.append(f"{'GPU' if name == 'nvidia.com/gpu' else name} {old} -> {new}")
+        return "   ".join(parts)
 
 
-def is_dull(line: Line) -> bool:
-    """Return True if an object does not change by itself."""
-    return line.effect == "nothing" or (line.effect == "updated" and not line.difference.fields)
+def compare_published(before: Snapshot, after: Snapshot, env: str, team: str, name: str) -> diff.Comparison:
+    """Return the comparison of an experiment in an environment between two states of the repository."""
+    return diff.compare_sides(*(side_of(tip, env, team, name) for tip in (before, after)))
 
 
-def shown_fields(line: Line) -> list[tuple[str, object, object]]:
+def side_of(tip: Snapshot, env: str, team: str, name: str) -> diff.Side:
+    """Return what an environment runs of an experiment, perhaps nothing."""
+    try:
+        return diff.Published(tip, team, name).in_environment(env)
+    except NotFound:
+        return diff.Side(title=f"nothing in {env}", objects=())
+
+
+def _fields(line: diff.Line) -> list[tuple[str, object, object]]:
     """Return the changed fields under short names: ``agent.env.LR`` of a pod template's container."""
     return [
         (field.path.removeprefix("spec.template.spec.").removeprefix("containers."), field.before, field.after)
@@ -39,48 +121,42 @@ def shown_fields(line: Line) -> list[tuple[str, object, object]]:
 
 
 def change_text(old: object, new: object) -> str:
+    """Return a change of a short value in one line."""
     if old is None:
         return f"+{_text(new)}"
-    if new is None:
-        return f"-{_text(old)}"
-    return f"{_text(old)} -> {_text(new)}"
+    return f"-{_text(old)}" if new is None else f"{_text(old)} -> {_text(new)}"
+
+
+def _changed_lines(old: object, new: object) -> list[str] | None:
+    """Return the lines that differ, each with two lines around it; None for short values, which fit in one line."""
+    texts = [value if isinstance(value, str) else "" if value is None else _json(value) for value in (old, new)]
+    if all("\n" not in text and len(text) <= _LONGEST for text in texts):
+        return None
+    sides = [
+        value.splitlines() if isinstance(value, str) else [] if value is None else _json(value, indent=1).splitlines()
+        for value in (old, new)
+    ]
+    if all(len(side) == 1 for side in sides):
+        # A long command in one line: a word in each line.
+        sides = [re.findall(r"\S+\s*", side[0]) for side in sides]
+    lines = list(difflib.unified_diff(sides[0], sides[1], n=2, lineterm=""))[2:]
+    more = len(lines) - _MOST_LINES
+    return [*lines[:_MOST_LINES], *([f"... {more} lines more"] if more > 0 else [])]
+
+
+def _block(lines: list[str]) -> list[str]:
+    """Return lines as a block of Markdown that none of them can end."""
+    fence = "`" * max([3, *(len(ticks) + 1 for line in lines for ticks in re.findall("`+", line))])
+    return [f"{fence}diff", *lines, fence]
 
 
 def _text(value: object) -> str:
-    text = value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    text = " ".join(text.split())
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return value if isinstance(value, str) and value else _json(value)
+
+
+def _json(value: object, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent)
 
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
-
-
-def amounts_text(comparison: Comparison) -> str:
-    parts = []
-    for name, (old, new) in comparison.amounts.items():
-        if name == "cpu":
-            parts.append(f"CPU {cores_text(old)} -> {cores_text(new)}")
-        elif name == "memory":
-            parts.append(f"memory {gib_text(old)} -> {gib_text(new)} GiB")
-        elif not name.startswith("ephemeral"):
-            parts.append(f"{'GPU' if name == 'nvidia.com/gpu' else name} {old} -> {new}")
-    return "   ".join(parts)
-
-
-def difference_text(before: Store, after: Store, changes: Sequence[Change]) -> str:
-    """Return Markdown that compares each changed experiment between the branches `before` and `after`."""
-    texts = []
-    for change in changes:
-        env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))
-        if env and team and name:
-            sides = [_side(store, env, team, name) for store in (before, after)]
-            texts.append(markdown_of(compare_sides(sides[0], sides[1])))
-    return "\n\n".join(texts)
-
-
-def _side(store: Store, env: str, team: str, name: str) -> Side:
-    try:
-        return Published(store.tip(), team, name).in_environment(env)
-    except NotFound:
-        return Side(title=f"nothing in {env}", objects=())

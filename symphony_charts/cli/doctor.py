@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -46,9 +49,25 @@ def run(args: argparse.Namespace) -> int:
         output.Column("STATE", "status", state=lambda item: _COLORS[str(item["status"])]),
         *output.columns("detail", "next"),
     ]
-    output.print_items(args, "Check", items, columns)
+    room = output.room_of(args.output)
+    if args.output == "table" and room:
+        output.line("\n".join(_wrapped(args, items, room)))
+    else:
+        output.print_items(args, "Check", items, columns)
     lacking = [item for item in items if item["name"] in args.needs and item["status"] == "missing"]
     return 1 if lacking else 0
+
+
+def _wrapped(args: argparse.Namespace, items: Sequence[Mapping[str, object]], room: int) -> Iterator[str]:
+    """Yield the checks with details and next steps wrapped to the terminal, which a table would cut."""
+    width = max(len(str(item["name"])) for item in items) + 2
+    color = output.use_color(sys.stdout, args.color)
+    for item in items:
+        state = output.paint(f"{item['status']:9}", _COLORS[str(item["status"])], color)
+        text = ". ".join(filter(None, (str(item["detail"]), f"next: {item['next']}" if item["next"] else "")))
+        first, *more = textwrap.wrap(text, max(room - width - 9, 20)) or [""]
+        yield f"{item['name']:{width}}{state}{first}".rstrip()
+        yield from (" " * (width + 9) + line for line in more)
 
 
 def _of_machine(args: argparse.Namespace) -> list[status.Capability]:

@@ -7,9 +7,10 @@ import shlex
 
 from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output, rm
-from symphony_charts.errors import NotFound
+from symphony_charts.errors import NotFound, ToolFailed
+from symphony_charts.formats import data
+from symphony_charts.local import run_files, up
 from symphony_charts.local import runs as local_runs
-from symphony_charts.local import up
 
 
 def configure_down(parser: argparse.ArgumentParser) -> None:
@@ -45,11 +46,13 @@ def configure_restart(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser, positional=False)
     text = "which ones (default: all); the last word may be the experiment"
     parser.add_argument("process", nargs="*", metavar="PROCESS", help=text)
+    text = "restart together with them the processes that connect to them, and to those"
+    parser.add_argument("--with-peers", action="store_true", help=text)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)
     options.add_dry_run(parser)
     options.add_examples(
-        parser, "symph restart", "symph restart learner rl", "symph restart learner team-a/agent-0 -e rl"
+        parser, "symph restart", "symph restart learner rl --with-peers", "symph restart learner team-a/agent-0 -e rl"
     )
 
 
@@ -59,12 +62,51 @@ def run_restart(args: argparse.Namespace) -> int:
     processes = live_run.state().processes
     named = [slot for word in words for slot in local_runs.find_slots(live_run.plan(), word)]
     slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes]
+    peers = _peers(live_run, slots) if words else []
+    if args.with_peers:
+        slots += peers
+    else:
+        _warn_of_peers(live_run, words, peers)
     if not args.dry_run:
         up.restart(live_run, slots)
     items = [{"name": processes[slot].name, "group": processes[slot].group} for slot in slots]
     columns = [output.Column("GROUP", "group"), output.Column("WOULD RESTART" if args.dry_run else "RESTARTED", "name")]
     output.print_items(args, "Process", items, columns, empty="nothing runs here")
     return 0
+
+
+def _peers(live_run: local_runs.Run, slots: list[int]) -> list[int]:
+    """Return the other slots whose processes connect to those in `slots`, directly or through others."""
+    try:
+        saved = run_files.read_json(live_run.folder / "spec.json")
+    except (NotFound, ToolFailed):
+        return []
+    spec = {("", name): process for name, process in data.sub(saved, "processes").items()}
+    for group in data.sub(saved, "groups"):
+        spec |= {(group, name): process for name, process in data.sub(saved, "groups", group, "processes").items()}
+    planned = live_run.plan().processes
+    named = found = {(planned[slot].group, planned[slot].process) for slot in slots}
+    before: set[tuple[str, str]] = set()
+    while before != found:
+        before = set(found)
+        services = {name for key in found for field in ("binds", "exposes") for name in data.sub(spec.get(key), field)}
+        dialled = {key: output.texts(data.sub(process).get("connects")) for key, process in spec.items()}
+        found = found | {key for key, names in dialled.items() if not services.isdisjoint(names)}
+    return [one.slot for one in planned if (one.group, one.process) in found - named]
+
+
+def _warn_of_peers(live_run: local_runs.Run, words: list[str], peers: list[int]) -> None:
+    """Warn of processes that connect to the restarted ones, and whose failure ends the run."""
+    planned = live_run.plan().processes
+    fragile = [planned[slot].path for slot in peers if (planned[slot].restart, planned[slot].on_exit) == _FRAGILE]
+    if fragile:
+        some = ", ".join(fragile[:3]) + (f" and {len(fragile) - 3} more" if len(fragile) > 3 else "")
+        what = f"{some} connect to it; if one fails without its peer, the run ends (restart: never)"
+        command = shlex.join(["symph", "restart", *words, "-e", live_run.experiment, "--with-peers"])
+        output.warn(what, f"{command} restarts them together")
+
+
+_FRAGILE = ("never", "stop-all")
 
 
 def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:

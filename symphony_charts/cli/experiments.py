@@ -117,7 +117,7 @@ def _name_in(path: Path) -> str:
     return files.read(path).experiment.name
 
 
-def _name_of_spec_here() -> str:
+def name_of_spec_here() -> str:
     """Return the name of this folder's spec; empty if it is missing, broken, or a Python script, which would run."""
     path = Path(options.spec_of("."))
     if path.suffix == ".py" or not path.is_file():
@@ -140,7 +140,7 @@ def meant_here(*, live: bool = False) -> tuple[str, str]:
     ours = [name for name, run in running.items() if folder and run.is_from(folder)]
     if len(ours) == 1:
         return ours[0], ""
-    name = _name_of_spec_here()
+    name = name_of_spec_here()
     if ours and name not in ours:
         name = chosen_at(LocalWatcher.place) or ""
         if name not in ours:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import threading
 import time
@@ -12,6 +13,7 @@ from symphony_charts.backend.diagnosis import EventFeed, StatusChange
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogLine, LogQuery
 from symphony_charts.cli import output
+from symphony_charts.errors import SymphError
 from symphony_charts.formats.printable import printable_line, terminal_line
 
 # Colours of names in merged logs, in turn.
@@ -43,6 +45,37 @@ class LinePrinter:
         self._is_terminal = sys.stdout.isatty()
         self._turn = threading.Lock()
         self._prefixes: dict[str, str] = {}
+        # The unfinished line at the end of the terminal.
+        self._unfinished = ""
+
+    @property
+    def shows_unfinished(self) -> bool:
+        return self._is_terminal and self._is_live and self._form != "json"
+
+    def show_unfinished(self, name: str, text: str) -> None:
+        """Show the unfinished line of `name` in place, at the end of the terminal; remove it if `text` is empty."""
+        with self._turn:
+            line = f"{self._prefix(name)}{self._cut(text)}" if text else ""
+            if line != self._unfinished:
+                self._clear_unfinished()
+                sys.stdout.write(line)
+                sys.stdout.flush()
+                self._unfinished = line
+
+    def _clear_unfinished(self) -> None:
+        """Remove the unfinished line, so that another one can be written in its place."""
+        if self._unfinished:
+            sys.stdout.write("\r\x1b[K")
+            self._unfinished = ""
+
+    def _cut(self, text: str) -> str:
+        # A character in the last column would move some terminals to the next line.
+        room = shutil.get_terminal_size().columns - 1
+        return output.cut(text, max(room - (self._width + 3 if self._has_names else 0), 1))
+
+    def _shown(self, text: str) -> str:
+        # A progress bar has the width of another terminal.
+        return self._cut(last_state(text)) if "\r" in text.rstrip("\r") else terminal_line(text)
 
     def print(self, line: LogLine) -> None:
         """Print a line, or the lines of a block."""
@@ -51,8 +84,9 @@ class LinePrinter:
             for part in text.split("\n"):
                 self._write_object({"time": line.time, "process": line.process, "line": part})
             return
-        text = "\n".join(map(terminal_line, text.split("\n"))) if self._is_terminal else text
+        text = "\n".join(map(self._shown, text.split("\n"))) if self._is_terminal else text
         with self._turn:
+            self._clear_unfinished()
             prefix = f"{self._stamp(line.time)}{self._prefix(line.process)}"
             sys.stdout.write(prefix + (text.replace("\n", f"\n{prefix}") if prefix else text) + "\n")
             if self._is_live:
@@ -66,6 +100,7 @@ class LinePrinter:
         text = output.paint(printable_line(told.text), "bad" if told.is_bad else "dim", self._has_color_beside)
         name = self._painted(told.name, told.paths[0], self._has_color_beside)
         with self._turn:
+            self._clear_unfinished()
             sys.stdout.flush()
             sys.stderr.write(f"{self._stamp(time.time())}{name} {mark} {text}\n")
             sys.stderr.flush()
@@ -94,6 +129,13 @@ class LinePrinter:
         return f"\x1b[{_NAME_COLORS[number % len(_NAME_COLORS)]}m{padded}\x1b[0m"
 
 
+def last_state(text: str) -> str:
+    """Return what a line that carriage returns rewrite shows last, without colours."""
+    return printable_line(text.rstrip("\r").rpartition("\r")[2])
+
+
+# Seconds between two looks at unfinished lines.
+_UNFINISHED_S = 0.2
 # Seconds to wait for lines, so that they are printed before the change that they caused.
 _LINES_S = 0.1
 
@@ -116,9 +158,9 @@ class Follower:
         self._is_gone = False
         self._turn = threading.Lock()
         self._is_over = threading.Event()
-        targets = (self._print_lines, self._tell_changes, self._tell_waits)
+        targets = (self._print_lines, self._tell_changes, self._tell_waits, self._show_unfinished)
         self._threads = [threading.Thread(target=self._guarded, args=(target,), daemon=True) for target in targets]
-        self._lines, self._changes, _ = self._threads
+        self._lines, self._changes, *_ = self._threads
 
     def start(self) -> None:
         for thread in self._threads:
@@ -163,6 +205,26 @@ class Follower:
         while not self._is_over.wait(1.0):
             if self.last is not None and self._teller.is_somebody_waiting:
                 self._tell(self.last)
+
+    def _show_unfinished(self) -> None:
+        """Show the progress bar or prompt that changed last, in place."""
+        before: dict[str, str] = {}
+        shown = ""
+        while self._query and self._printer.shows_unfinished and not self._is_over.wait(_UNFINISHED_S):
+            try:
+                now = dict(self._watcher.unfinished_lines(self._name))
+            except SymphError:
+                # It is gone, which the other threads report.
+                break
+            if self._query.instances:
+                now = {path: text for path, text in now.items() if path in self._query.instances}
+            # A line that is still being written is neither: it has no carriage return, and grows.
+            ready = {path: last_state(text) for path, text in now.items() if "\r" in text or before.get(path) == text}
+            changed = [path for path in ready if now[path] != before.get(path)]
+            shown = next(iter(changed), shown if shown in ready else next(iter(ready), ""))
+            self._printer.show_unfinished(shown, ready.get(shown, ""))
+            before = now
+        self._printer.show_unfinished("", "")
 
     def _tell(self, status: ExperimentStatus) -> None:
         with self._turn:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from symphony_charts.cli import output
-from symphony_charts.errors import NotFound, SpecError, UsageError
+from symphony_charts.errors import NotFound, SpecError, SymphError, UsageError
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops.base import REASON, Change, Operation
-from symphony_charts.gitops.snapshot import POINTER_SUFFIX, check_folder, check_names, pointer_folder
+from symphony_charts.gitops.snapshot import POINTER_SUFFIX, Snapshot, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
 from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, review_link
-from symphony_charts.gitops.store.store import Author, PushResult, Store, author_of
+from symphony_charts.gitops.store.store import Author, PushResult, Store, all_edits, author_of
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
 from symphony_charts.system.git.program import identity
 from symphony_charts.system.user_folders import state_dir
+
+if TYPE_CHECKING:
+    from symphony_charts.cli.differences import Comparison
 
 
 def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Settings:
@@ -67,7 +72,7 @@ def open_store(
         review or repository.branch,
         base=repository.branch if review else "",
         root=state_dir() / "git",
-        author=author or (Author(name="") if reads_only else author_of_change(args, settings)),
+        author=author or (Author(name="") if reads_only else author_of_change(settings)),
         guard=guard.refuse,
         trailers=[(REASON, reason)] if reason else (),
         notice=output.note,
@@ -75,10 +80,10 @@ def open_store(
     )
 
 
-def author_of_change(args: argparse.Namespace, settings: Settings) -> Author:
-    """Return the author of the change from git and the flags; see `author_of`."""
+def author_of_change(settings: Settings) -> Author:
+    """Return the author of the change; see `author_of`."""
     assert settings.repository is not None  # noqa: S101 - settings_of has checked it
-    return author_of(settings.repository, getattr(args, "sign", None))
+    return author_of(settings.repository)
 
 
 def author_name(settings: Settings, author: Author | None) -> str:
@@ -148,30 +153,31 @@ def now_text(now: int) -> str:
 
 def carry_out(
     args: argparse.Namespace, store: Store | None, operations: Sequence[Operation], now: int, guard: Guard | None = None
-) -> tuple[tuple[Change, ...], PushResult | None]:
+) -> tuple[tuple[Change, ...], PushResult | Snapshot | None]:
     """Push the operations' changes, or write them into `--into`, or with `--dry-run` only preview them.
 
-    `guard` checks content for a checkout and previews; the store checks pushed content with its own guard.
+    Returns the changes, and the result of a push, or for a preview the tip that would change. `guard` checks content
+    for a checkout and previews; the store checks pushed content with its own guard.
     """
     guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
     if args.into is not None:
         if args.message:
             raise UsageError("with --into the commit is yours, and so is its message", next="git commit -m WHY")
         checkout, folder = Path(args.into).expanduser(), check_folder(getattr(args, "repo_path", None) or "")
-        changes = preview_in_checkout(checkout, operations, folder)
+        tip, changes = preview_in_checkout(checkout, operations, folder)
         for change in changes:
             guard.refuse({path: content for path, content in change.edits.items() if content is not None})
             if not args.dry_run:
                 apply_to_checkout(checkout / folder, change.edits)
-        return changes, None
+        return changes, tip if args.dry_run else None
     assert store is not None  # noqa: S101 - only --into has no store
     if args.branch:
         _refresh(store, operations, now, is_dry=args.dry_run)
     if args.dry_run:
-        changes = store.preview(operations)
+        tip, changes = store.preview(operations)
         edits = [(path, content) for change in changes for path, content in change.edits.items()]
         guard.refuse({path: content for path, content in edits if content is not None})
-        return changes, None
+        return changes, tip
     receipt = store.apply(operations, now=now)
     return receipt.changes, receipt
 
@@ -189,17 +195,28 @@ def _refresh(store: Store, operations: Sequence[Operation], now: int, *, is_dry:
 
 
 def print_changes(
-    args: argparse.Namespace, settings: Settings, changes: Sequence[Change], receipt: PushResult | None, *texts: str
+    args: argparse.Namespace,
+    settings: Settings,
+    changes: Sequence[Change],
+    result: PushResult | Snapshot | None,
+    *texts: str,
 ) -> None:
-    """Print a line of `texts` per change, then the commit and the link to the review."""
+    """Print a line of `texts` per change, then the commit and the link to the review; for a preview, the effects."""
     repository, branch = settings.repository, branch_of(args, settings)
-    link = ""
-    if repository and receipt and branch != repository.branch:
-        link = review_link(repository.url, branch, repository.branch, heard=receipt.heard, forge=repository.forge)
+    receipt = result if isinstance(result, PushResult) else None
+    is_review = bool(repository and receipt and receipt.commit and branch != repository.branch)
+    link = review_link(receipt.heard) if receipt and is_review else ""
     _note_new_environment(settings, changes[0].facts)
+    compared: list[Comparison] = []
+    if isinstance(result, Snapshot):
+        compared = _effects(result, result.edited(all_edits(changes)), changes)
+    elif is_review and args.output == "markdown":
+        before = open_store(argparse.Namespace(), settings, reads_only=True)
+        after = open_store(argparse.Namespace(branch=branch), settings, reads_only=True)
+        compared = _effects(before.tip(), after.tip(), changes)
     paths = sum(len(change.edits) for change in changes)
     if args.output == "markdown":
-        _print_markdown(args, settings, changes, receipt, texts)
+        _print_markdown(changes, receipt, texts, compared)
     else:
         record: dict[str, object] = {
             "changes": [
@@ -215,6 +232,8 @@ def print_changes(
             "paths": paths,
             "dryRun": args.dry_run,
         }
+        if args.dry_run:
+            record["effects"] = [comparison.record for comparison in compared]
         if receipt:
             record |= {"seconds": round(receipt.seconds, 3), "moved": receipt.moved, "wasLost": receipt.was_lost}
         output.print_record(args, "Change", record | ({"review": link} if link else {}), "\n".join(texts))
@@ -226,10 +245,28 @@ def print_changes(
             output.line(f"  {'-' if content is None else '+'} {path}")
         if not paths:
             output.note("nothing would change")
+        for comparison in compared:
+            output.line(f"\n{comparison.text(output.use_color(sys.stdout, getattr(args, 'color', None)))}")
     elif args.output == "table":
         output.note(_ending(args, receipt, paths, branch))
     if link and args.output in ("table", "markdown"):
         output.note(f"review: {link}")
+
+
+def _effects(before: Snapshot, after: Snapshot, changes: Sequence[Change]) -> list[Comparison]:
+    """Return what happens to each changed experiment of an environment between two states of the repository."""
+    # Comparing takes 40 ms to import; only previews and reviews need it.
+    from symphony_charts.cli.differences import Comparison, compare_published
+
+    compared = []
+    for change in changes:
+        env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))
+        if env and team and name and change.edits:
+            try:
+                compared.append(Comparison(compare_published(before, after, env, team, name)))
+            except SymphError as error:
+                output.warn(f"what happens to {name} in {env} is not known: {error.what}")
+    return compared
 
 
 def branch_of(args: argparse.Namespace, settings: Settings) -> str:
@@ -271,25 +308,14 @@ def _summed(edits: Mapping[str, bytes | None]) -> list[tuple[str, bytes | None]]
 
 
 def _print_markdown(
-    args: argparse.Namespace,
-    settings: Settings,
-    changes: Sequence[Change],
-    receipt: PushResult | None,
-    texts: Sequence[str],
+    changes: Sequence[Change], receipt: PushResult | None, texts: Sequence[str], compared: Sequence[Comparison]
 ) -> None:
     title = changes[0].subject if len(changes) == 1 else f"{len(changes)} changes"
     output.line(f"# {title}\n\n| change | paths |\n| --- | --- |")
     for change, text in zip(changes, texts, strict=True):
         safe = text.replace("|", "\\|")
         output.line(f"| {safe} | {len(change.edits)} |")
-    if receipt is None or not receipt.commit:
-        return
-    branch = branch_of(args, settings)
-    if settings.repository and branch != settings.repository.branch:
-        before = open_store(argparse.Namespace(), settings, reads_only=True)
-        after = open_store(argparse.Namespace(branch=branch), settings, reads_only=True)
-        # Comparing takes 40 ms to import; only reviews need it.
-        from symphony_charts.cli.differences import difference_text
-
-        output.line(f"\n{difference_text(before, after, changes)}")
-    output.line(f"\ncommit `{receipt.commit}`")
+    for comparison in compared:
+        output.line(f"\n{comparison.markdown()}")
+    if receipt and receipt.commit:
+        output.line(f"\ncommit `{receipt.commit}`")

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import argparse
 import re
+import tempfile
 import time
 from pathlib import Path
 
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
-from symphony_charts.errors import CheckFailed
+from symphony_charts.errors import CheckFailed, Conflict, UsageError
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops import lint, promote_rollback_retire
 from symphony_charts.gitops.store import environments
+from symphony_charts.settings import places, project
+from symphony_charts.system.files import write_file
 from symphony_charts.system.git import program
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     _configure_init(actions.add_parser("init", help="lay project, ApplicationSet, health checks and README into it"))
-    for name, text in (
-        ("lint", "check a checkout of the repository for what re-runs, loses or blocks work"),
-        ("doctor", "lint it, and say how large it is and what slows Argo CD down"),
-    ):
-        check = actions.add_parser(name, help=text)
-        check.add_argument("folder", metavar="CHECKOUT", nargs="?", default=".", help="default: the current folder")
-        check.add_argument("--base", metavar="COMMIT", help="refuse edits of published charts since then")
-        check.add_argument("--strict", action="store_true", help="exit with 1 for warnings, too")
-        options.add_output(check, options.FINDING_FORMATS, headers=False)
+    check = actions.add_parser("lint", help="check a checkout of the repository for what re-runs, loses or blocks work")
+    check.add_argument("folder", metavar="CHECKOUT", nargs="?", default=".", help="default: the current folder")
+    check.add_argument("--base", metavar="COMMIT", help="refuse edits of published charts since then")
+    options.add_output(check, options.FINDING_FORMATS, headers=False)
+    check.set_defaults(strict=False)
     review = actions.add_parser("review", help="what a change of experiments means, as a comment of its pull request")
     options.add_specs(review)
     options.add_list(
@@ -36,14 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_list(review, "--pools", metavar="FILE", help="node pools to plan on")
     review.add_argument("--strict", action="store_true", help="let warnings of `symph validate` say no, too")
-    review.add_argument(
-        "--post",
-        action="store_true",
-        help="leave it at the pull request that GitHub Actions or GitLab CI runs this for, with $GITHUB_TOKEN or "
-        "$GITLAB_TOKEN, in place of an earlier one",
-    )
     options.add_output(review, ("markdown", "json"), default="markdown")
-    options.add_dry_run(review, "with --post: say what would be done and leave nothing")
     render = actions.add_parser("render", help="print the manifests of what an environment runs")
     options.add_env(render)
     options.add_place(render)
@@ -53,14 +46,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_repository(tidy)
     options.add_change_options(tidy)
     options.add_yes(tidy)
+    allow = actions.add_parser("allow", help="write into .symph.yaml that a find of the leak guard is no secret")
+    allow.add_argument("fingerprints", metavar="FINGERPRINT", nargs="*", help="as the refusal names it")
+    allow.add_argument("--rule", metavar="NAME", default="", help="all finds of this rule, with --path or --pattern")
+    allow.add_argument("--path", metavar="GLOB", default="", help="only in files whose path is or ends like this")
+    allow.add_argument("--pattern", metavar="REGEX", default="", help="only texts that are wholly like this")
+    allow.add_argument("--reason", metavar="WHY", required=True, help="why it is no secret")
+    options.add_dry_run(allow, "print the entry and write nothing")
     options.add_examples(
         parser,
         "symph gitops init --repo git@example.org:team/charts.git --destination dev=rl-dev --destination prod=big/rl",
         "symph gitops init --flux --into ~/charts --destination dev=rl-dev --dry-run",
         "symph gitops lint ~/charts --base origin/main -o sarif",
-        "symph gitops review rl.yaml --env dev --post",
+        "symph gitops review rl.yaml --env dev",
         "symph gitops render --env prod",
         "symph gitops gc --keep 5 --dry-run",
+        "symph gitops allow generic-api-key:5f0d1c9a7be24c31 --reason 'the key of the demo server'",
+        "symph gitops allow --rule generic-api-key --path values.yaml --reason 'names of runs'",
     )
 
 
@@ -79,7 +81,20 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ci", choices=("all", "github", "gitlab", "none"), help="whose CI runs the check (default: by host)"
     )
-    parser.add_argument("--argocd-version", metavar="V", help="which Argo CD reads it (default: 3.4)")
+    parser.add_argument(
+        "--name", metavar="NAME", default="", help="the begin of the names of its objects (default: TEAM-REPOSITORY)"
+    )
+    parser.add_argument(
+        "--argocd-namespace", metavar="NAME", default="argocd", help="where Argo CD keeps its objects (default: argocd)"
+    )
+    parser.add_argument(
+        "--project", metavar="NAME", default="", help="an AppProject that exists (default: one per environment is made)"
+    )
+    parser.add_argument(
+        "--job-health",
+        action="store_true",
+        help="replace the health check of Jobs for all of Argo CD: its own takes a Job that Kueue resumed for done",
+    )
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
     parser.add_argument(
         "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"
@@ -88,14 +103,7 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
         "--git-secret",
         metavar="NAME",
         default="",
-        help="with --flux: the Secret by which it reads the repository (default: symph for ssh, none for https)",
-    )
-    parser.add_argument(
-        "--owners",
-        metavar="@WHO",
-        type=_owners,
-        default="@platform",
-        help="who owns bootstrap/ and the last environment",
+        help="with --flux: the Secret by which it reads the repository (default: NAME for ssh, none for https)",
     )
     parser.add_argument(
         "--install-from",
@@ -106,26 +114,18 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
     )
-    options.add_list(parser, "--gpg-key", metavar="ID", help="sync only commits signed by this key")
     parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
     options.add_change_options(parser)
-
-
-def _owners(text: str) -> str:
-    """Parse names as in a CODEOWNERS file: accounts, teams and email addresses, separated by blanks."""
-    if not re.fullmatch(r"[\w.+-]*@[\w./-]+( [\w.+-]*@[\w./-]+)*", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no owner: write @user, @org/team or a mail address")
-    return text
 
 
 def run(args: argparse.Namespace) -> int:
     verbs = {
         "init": gitops_init.run,
         "lint": _lint,
-        "doctor": _lint,
         "render": _render,
         "gc": _tidy,
         "review": gitops_review.run,
+        "allow": _allow,
     }
     return verbs[args.action](args)
 
@@ -139,8 +139,6 @@ def _lint(args: argparse.Namespace) -> int:
         what = f"{folder} holds no charts, pointers or bootstrap files of symph: there is nothing to check"
         raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
     problems = lint.check_repository(tree)
-    if args.action == "doctor":
-        problems += [("", finding) for finding in lint.size_findings(files, program.count_refs(folder))]
     return reports.print_findings(args, problems, str(folder))
 
 
@@ -168,3 +166,40 @@ def _tidy(args: argparse.Namespace) -> int:
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
     git_repository.print_changes(args, settings, changes, receipt, text)
     return 0
+
+
+def _allow(args: argparse.Namespace) -> int:
+    entries = [{"fingerprint": text, "reason": args.reason} for text in args.fingerprints]
+    if not entries:
+        named = {key: getattr(args, key) for key in ("rule", "pattern", "path", "reason")}
+        entries = [{key: value for key, value in named.items() if value}]
+    elif args.rule or args.pattern or args.path:
+        raise UsageError("a fingerprint names one find wherever it is", next="leave --rule, --path and --pattern out")
+    file = places.project_file(Path.cwd()) or Path.cwd() / ".symph.yaml"
+    before = file.read_text(encoding="utf-8") if file.is_file() else None
+    after = _with_items(before or "", dump(entries), file)
+    with tempfile.TemporaryDirectory(prefix="symph-allow-") as scratch:
+        # Read it before it replaces the user's file.
+        trial = Path(scratch) / file.name
+        trial.write_text(after, encoding="utf-8")
+        project.read_settings(trial)
+    if args.dry_run:
+        output.line(dump(entries).rstrip())
+        return 0
+    write_file(file, after.encode())
+    output.line(f"{file.name}: {len(entries)} allowed")
+    return 0
+
+
+def _with_items(text: str, items: str, file: Path) -> str:
+    """Return settings with more items of `allow_leaks`, and all else as it is, comments too."""
+    match = re.search(r"^allow_leaks:[ \t]*(?:#.*)?\n(?P<indent> *)(?=- )", text, re.MULTILINE)
+    if match:
+        lines = "".join(f"{match['indent']}{line}\n" for line in items.splitlines())
+        begin = match.start("indent")
+        return text[:begin] + lines + text[begin:]
+    if re.search(r"^allow_leaks:", text, re.MULTILINE):
+        step = f"write it as a list of lines, or add to it: {items.splitlines()[0].removeprefix('- ')}, ..."
+        raise Conflict("allow_leaks is written in one line there", str(file), step)
+    gap = "" if not text or text.endswith("\n") else "\n"
+    return f"{text}{gap}allow_leaks:\n{items}"

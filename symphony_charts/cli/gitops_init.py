@@ -19,11 +19,11 @@ from symphony_charts.cli import git_repository, output
 from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import DNS_LABEL, repository_fault, sanitize
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.gitops.argocd import DEFAULT_VERSION, ArgoSetup, parse_version
 from symphony_charts.gitops.base import Change
-from symphony_charts.gitops.bootstrap import FluxSetup, Initialise, at_top, setup_files
+from symphony_charts.gitops.bootstrap import FluxSetup, Initialise, Setup, at_top, setup_files, usual_name
 from symphony_charts.gitops.flux import needs_secret
 from symphony_charts.gitops.snapshot import check_names
+from symphony_charts.gitops.store.store import PushResult
 from symphony_charts.settings.project import Destination, Environment, Repository, Settings, read_settings
 from symphony_charts.system import installation
 from symphony_charts.system.files import write_file
@@ -44,33 +44,32 @@ def run(args: argparse.Namespace) -> int:
     read_url = args.cluster_url or repository.url
     if fault := repository_fault(read_url, "--cluster-url"):
         raise SpecError([fault])
-    setup = ArgoSetup(
-        url=read_url,
-        branch=repository.branch,
-        project=repository.project,
-        version=parse_version(args.argocd_version) if args.argocd_version else DEFAULT_VERSION,
-        protects=args.protect,
-        gpg_keys=tuple(args.gpg_key),
-        root=repository.path,
+    name = args.name or usual_name(settings.team, repository.url)
+    check_names(
+        name=name, argocd_namespace=args.argocd_namespace, **({"project": args.project} if args.project else {})
     )
     flux = None
     if args.flux:
-        secret = args.git_secret or ("symph" if needs_secret(read_url) else "")
+        secret = args.git_secret or (name if needs_secret(read_url) else "")
         flux = FluxSetup(git_secret=secret, sops_secret=args.sops_secret)
-    files = setup_files(
-        setup,
-        environments,
-        requirement=_requirement(args),
-        owners=args.owners,
+    setup = Setup(
+        url=read_url,
+        name=name,
+        branch=repository.branch,
+        root=repository.path,
+        namespace=args.argocd_namespace,
+        project=args.project,
+        protects=args.protect,
+        has_job_health=args.job_health,
         flux=flux,
-        forge=_forge(args, repository.url),
     )
+    files = setup_files(setup, environments, requirement=_requirement(args), forge=_forge(args, repository.url))
     above: list[tuple[Change, str]] = []
     if repository.path:
         above = [_lay_at_top(args, settings, at_top(files))]
         files = {path: content for path, content in files.items() if not at_top({path: content})}
     store = git_repository.store_or_none(args, settings)
-    operation = Initialise(contents=files, replaces=args.force)
+    operation = Initialise(contents=files, replaces=args.force, converts=True)
     changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
     written, kept = (output.texts(changes[0].facts[key]) for key in ("written", "kept"))
     text = f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
@@ -96,7 +95,7 @@ def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str
     written, kept = (output.texts(changes[0].facts[key]) for key in ("written", "kept"))
     for path in kept:
         output.warn(f"{path} is there already and stays; add to it:\n{files[path].decode().rstrip()}")
-    done = f", commit {receipt.commit[:7]}" if receipt and receipt.commit else ""
+    done = f", commit {receipt.commit[:7]}" if isinstance(receipt, PushResult) and receipt.commit else ""
     names = ", ".join(written) or "none"
     return changes[0], f"{len(written)} files at the top of the repository, where forges read them: {names}{done}"
 

@@ -15,11 +15,12 @@ from symphony_charts.version import __version__
 
 
 def configure_help(parser: argparse.ArgumentParser) -> None:
-    text = "a verb, and an action below it (default: the table of all verbs)"
+    text = "a verb, and an action below it (default: the table of common verbs)"
     parser.add_argument("words", metavar="VERB", nargs="*", help=text)
+    parser.add_argument("--all", action="store_true", help="the table of all verbs")
     parser.add_argument("--man", action="store_true", help="as a manual page, for man")
     options.add_examples(
-        parser, "symph help", "symph help up", "symph help gitops lint", "symph help up --man | man -l -"
+        parser, "symph help --all", "symph help up", "symph help gitops lint", "symph help up --man | man -l -"
     )
 
 
@@ -118,6 +119,9 @@ def run_help(args: argparse.Namespace) -> int:
     """Print a help or manual page; plugin programs print their own help."""
     if args.man:
         sys.stdout.write(_manual(args))
+        return 0
+    if args.all:
+        sys.stdout.write(args.symphony.master_parser.format_page(shows_all=True))
         return 0
     status: int = args.symphony.main([*args.words, "--help"])
     return status

@@ -12,7 +12,9 @@ from symphony_charts.cli import options, output
 from symphony_charts.errors import CheckFailed, SpecError, UsageError
 from symphony_charts.importers import hardening, input_file
 from symphony_charts.importers import report as importers_report
+from symphony_charts.local.plan import replicas
 from symphony_charts.spec import data as spec_data
+from symphony_charts.spec import environment, pods
 from symphony_charts.spec import files as spec_files
 from symphony_charts.system import files
 from symphony_charts.system.launching import entry_points
@@ -72,8 +74,15 @@ def run(args: argparse.Namespace) -> int:
         what = f"{len(report.lost)} things of {args.source} are lost, so nothing was written"
         raise CheckFailed(what, next="change the input, or go without --strict")
     if args.file and not args.output and not args.dry_run:
-        output.next_step(f"symph up {args.file} (here)", f"symph package {args.file}")
+        here = [f"symph up {args.file} (here)"] if _runs_here(imported) else []
+        output.next_step(*here, f"symph package {args.file}")
     return 0
+
+
+def _runs_here(imported: importers_report.Imported) -> bool:
+    """Return True if every process says what it runs, so that it runs without its image."""
+    processes = [replicas.local_process(process) for _, process in pods.processes_of(imported.experiment)]
+    return all(environment.entry_point(process).command for process in processes)
 
 
 def _source(args: argparse.Namespace, importer: Any) -> input_file.Source:
@@ -83,15 +92,19 @@ def _source(args: argparse.Namespace, importer: Any) -> input_file.Source:
         return input_file.from_data(data, args.source)
     if words:
         raise UsageError("arguments after `--` are for TorchX components", next="drop them")
-    name, has_python_tags = args.source, getattr(importer, "HAS_PYTHON_TAGS", False)
+    name = args.source
+    dialect = {
+        "python_tags": getattr(importer, "HAS_PYTHON_TAGS", False),
+        "is_compose": getattr(importer, "IS_COMPOSE", False),
+    }
     if name == "-":
-        return input_file.read(sys.stdin.buffer.read(), "stdin", python_tags=has_python_tags)
+        return input_file.read(sys.stdin.buffer.read(), "stdin", **dialect)
     try:
         content = Path(name).read_bytes()
     except OSError as error:
         what = f"cannot read {name}: {error.strerror or error}"
         raise SpecError.one(what, name, "give a file that is there") from error
-    return input_file.read(content, name, python_tags=has_python_tags)
+    return input_file.read(content, name, **dialect)
 
 
 def _other_format(args: argparse.Namespace, source: input_file.Source) -> SpecError | None:

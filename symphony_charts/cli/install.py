@@ -180,7 +180,7 @@ def configure_uninstall(parser: argparse.ArgumentParser) -> None:
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
     options.add_dry_run(parser, "list what would be removed")
     options.add_examples(
-        parser, "symph uninstall rl", "symph uninstall rl -n ml --yes --wait", "symph uninstall rl -dr"
+        parser, "symph uninstall rl", "symph uninstall rl -n ml --yes --wait", "symph uninstall rl --dry-run"
     )
 
 

@@ -11,56 +11,97 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
-from symphony_charts.cli import experiments, output
+from symphony_charts.cli import experiments, output, specs
 from symphony_charts.cli.error_report import tell
 from symphony_charts.cli.failures import INTERRUPTED
 from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
-from symphony_charts.cli.specs import prepared_of, spec_here
 from symphony_charts.errors import CheckFailed, NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
 from symphony_charts.kinds.registry import failure_difference
-from symphony_charts.local import up
+from symphony_charts.local import up, values
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.logs import tail_of
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.reload import FileWatch, parse_watched, slots_using
-from symphony_charts.local.runs import Run, find_slots
+from symphony_charts.local.runs import Run, find_slots, runs_of
+from symphony_charts.local.status import missed_variables
 from symphony_charts.local.supervisor.decisions import describe_status
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.placement.plan import Plan
-from symphony_charts.placement.report import price_per_hour
+from symphony_charts.placement import report
 from symphony_charts.settings.project import settings_of_spec
+from symphony_charts.spec import files as spec_files
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.pods import allocate
 
+if TYPE_CHECKING:
+    from symphony_charts.placement.plan import Plan
+
+VALUE_OPTIONS = ("set", "set_json", "set_string", "set_file", "set_literal")
+
+
+class FileLoop:
+    """Restart changed processes of `run` and print their lines until interrupted; watched ones wait for the next save.
+
+    A change after the end of the run starts `spec` again: `run` is then the new run.
+    """
+
+    def __init__(self, args: argparse.Namespace, run: Run, spec: Path) -> None:
+        self.run = run
+        self._args, self._spec = args, spec
+        self._watched = [parse_watched(text) for text in args.watch]
+        self._followed: Run | None = None
+        self._is_ending = False
+        for name in filter(None, _watched_names(args)):
+            find_slots(run.plan(), name)
+
+    def wait(self) -> int:
+        """Return 0 after `end`; raises KeyboardInterrupt as the user asks for it."""
+        told = None
+        with FileWatch(self._watched, self._spec, self._args.ignore) as files:
+            while not self._is_ending:
+                self._follow()
+                if not self.run.is_live and told != self.run:
+                    told, failed = self.run, self.run.state().failed
+                    why = f": {failed.name} failed ({describe_status(failed.status)})" if failed else ""
+                    output.note(f"{self.run.experiment} has ended{why}; a change starts it again")
+                changed = files.wait(self.run)
+                if changed:
+                    self.run = _start_again(self._args, self.run, changed, files)
+                else:
+                    up.ensure_supervised(self.run)
+        return 0
+
+    def end(self) -> None:
+        self._is_ending = True
+        up.down(self.run)
+
+    def _follow(self) -> None:
+        """Print the lines of a run from its start, or from now on if it ran before."""
+        if self._followed != self.run:
+            since = time.time() if self._followed is None and self._args.is_known else None
+            follow(self._args, LocalWatcher(), self.run.experiment, run=self.run.run_id, since=since).start()
+            self._followed = self.run
+
+
+def _watched_names(args: argparse.Namespace) -> list[str]:
+    """Return the processes that `--watch` names; `""` means all."""
+    return list(dict.fromkeys(name for text in args.watch for name in parse_watched(text).processes or ("",)))
+
 
 def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
-    """Restart changed processes until interrupted; the run continues. A change after its end starts `spec` again."""
-    watched = [parse_watched(text) for text in args.watch]
-    for name in dict.fromkeys(name for one in watched for name in one.processes):
-        find_slots(run.plan(), name)
+    """Do the work of `up --watch`: the run continues after the interrupt."""
+    loop = FileLoop(args, run, spec)
+    output.note(f"watching {', '.join(args.watch)}; Ctrl-C stops watching, {run.experiment} keeps running")
     try:
-        with FileWatch(watched, spec, args.ignore) as files:
-            output.note(f"watching {', '.join(args.watch)}; Ctrl-C stops watching, {run.experiment} keeps running")
-            told = None
-            while True:
-                if not run.is_live and told != run:
-                    told, failed = run, run.state().failed
-                    why = f": {failed.name} failed ({describe_status(failed.status)})" if failed else ""
-                    output.note(f"{run.experiment} has ended{why}; a change starts it again")
-                changed = files.wait(run)
-                if changed:
-                    run = _start_again(args, run, changed, files)
-                else:
-                    up.ensure_supervised(run)
+        return loop.wait()
     except KeyboardInterrupt:
         left = f"{run.experiment} keeps running: symph attach {run.experiment} | symph down {run.experiment}"
-        output.note(f"\nno longer watching; {left if run.is_live else f'{run.experiment} has ended'}")
+        output.note(f"\nno longer watching; {left if loop.run.is_live else f'{run.experiment} has ended'}")
         return INTERRUPTED
 
 
@@ -68,14 +109,11 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
     """Restart what `changed` affects, print it, and return the run; an invalid spec changes nothing."""
     began = time.monotonic()
     try:
-        spec = spec_here(args)
-        services = allocate(spec.experiment, spec.pins)
+        spec = _spec_here(args)
         for is_last in (False, True):
             touched = slots_using(run, changed, files.watched) if run.is_live else {}
             try:
-                started = up.up(
-                    spec.experiment, services, folder=spec.path.parent, share_gpus=args.share_gpus, touched=touched
-                )
+                started = _up(args, spec, touched=touched)
                 break
             except NotFound:
                 # The run ended meanwhile: start it again.
@@ -89,6 +127,20 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
     return started
 
 
+def _spec_here(args: argparse.Namespace) -> SpecFile:
+    """Read the spec for this machine, with the command line's values. Raises SpecError."""
+    spec = spec_files.read(args.spec, args.spec_set)
+    # Without values the chart is not needed: its modules take 110 ms.
+    has_values = any(getattr(args, key) for key in ("values", *VALUE_OPTIONS))
+    return values.under_values(spec, specs.user_values_of(args)) if has_values else spec
+
+
+def _up(args: argparse.Namespace, spec: SpecFile, **options: Any) -> Run | None:
+    services, folder = allocate(spec.experiment, spec.pins), spec.path.parent
+    watched = _watched_names(args)
+    return up.up(spec.experiment, services, folder=folder, share_gpus=args.share_gpus, watched=watched, **options)
+
+
 # Number of log lines printed of a failed process.
 _LAST_LINES = 5
 
@@ -100,14 +152,14 @@ def start(
 
     Raises Conflict if `is_new` and the experiment is already running.
     """
-    spec = spec_here(args)
-    started = up.up(
-        spec.experiment,
-        allocate(spec.experiment, spec.pins),
-        folder=spec.path.parent,
+    spec = _spec_here(args)
+    # Read before the start: a run that is live now has earlier lines.
+    args.is_known = any(run.is_live for run in runs_of(spec.experiment.name))
+    started = _up(
+        args,
+        spec,
         force=args.force,
         dry_run=args.dry_run,
-        share_gpus=args.share_gpus,
         is_new=is_new,
         spare=spare,
         show=lambda data, text: output.print_record(args, "Run", data, text.removesuffix("\n")),
@@ -143,8 +195,13 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     printer = LinePrinter(names, color=getattr(args, "color", None))
     follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
     follower.start()
-    status = up.wait(started)
-    follower.wait()
+    try:
+        status = up.wait(started)
+        follower.wait()
+    except KeyboardInterrupt:
+        args.backend = "tmux"
+        left_running(args, name)
+        return INTERRUPTED
     say_what_is_kept(started)
     fail_if_failed(spec, started, plan)
     return status
@@ -164,6 +221,8 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines
     process, planned = state.processes[failed.slot], plan.processes[failed.slot]
     for line in () if has_shown_lines else tail_of(run.process_dir(failed.slot) / "log", _LAST_LINES):
         output.note(f"{process.path} | {line}")
+    if names := missed_variables(run, failed.slot):
+        output.note(f"note: set in this shell and not passed to processes: {names}; `local.pass_env` passes them")
     if planned.on_exit == "stop-all" and (text := failure_difference(spec.experiment)):
         output.note(f"note: {text}")
     again = f" after {process.restarts} restarts" if process.restarts else ""
@@ -277,7 +336,9 @@ def _signals() -> Iterator[None]:
             signal.signal(number, old)
 
 
-def follow(args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = "") -> Follower:
+def follow(
+    args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = "", since: float | None = None
+) -> Follower:
     """Return a follower, not yet started, of the processes that `-p` names (default: all)."""
     status = watcher.describe(name, events=False)
     chosen = [one.path for word in args.process for one in experiments.some_instances(status, word)]
@@ -289,7 +350,7 @@ def follow(args: argparse.Namespace, watcher: Watcher, name: str, *, run: str = 
         has_times=args.timestamps,
         is_live=True,
     )
-    query = LogQuery(instances=paths, follow=True, is_one_run=bool(run))
+    query = LogQuery(instances=paths, since=since, follow=True, is_one_run=bool(run))
     return Follower(watcher, name, printer, query, run)
 
 
@@ -302,7 +363,7 @@ def say_end(
     """
     took = (status.ended if status and status.ended else time.time()) - (status.started if status else began)
     phase = status.phase if status else "deleted"
-    price = price_per_hour(plan) if plan else None
+    price = report.price_per_hour(plan) if plan else None
     if args.output == "json":
         record: dict[str, object] = {"time": time.time(), "name": name, "phase": phase, "status": code}
         record |= {"seconds": round(took, 3), "pricePerHour": price}
@@ -328,7 +389,7 @@ def _place_of(args: argparse.Namespace) -> str:
 
 def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: float) -> int:
     """Run the experiment under the supervisor `spare`; return its exit status, or 0 if it is left running."""
-    args.backend, args.wait, args.watch = "tmux", False, []
+    args.backend, args.wait = "tmux", False
     spec, started = start(args, spare, is_new=True)
     if started is None:
         return 0
@@ -337,6 +398,8 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     plan, name = started.plan(), started.experiment
     for text in plan.notes:
         output.warn(text)
+    if args.watch:
+        return _run_watching(args, spec, started)
     took = f"{output.counted(len(plan.processes), 'process')} up in {time.time() - began:.2f} s"
     follower = follow(args, LocalWatcher(), name, run=started.run_id)
     priced: Plan | None = None
@@ -363,6 +426,27 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
     return status
 
 
+def _run_watching(args: argparse.Namespace, spec: SpecFile, started: Run) -> int:
+    """Do the work of `run --watch`: it ends when the user ends it."""
+    loop, name = FileLoop(args, started, spec.path), started.experiment
+
+    def begin() -> None:
+        output.note(f"{name}   watching {', '.join(args.watch)}   ctrl-c: leave or end it   symph attach {name}")
+
+    def wait() -> int:
+        try:
+            return loop.wait()
+        except KeyboardInterrupt:
+            if loop.run.is_live:
+                raise
+            return INTERRUPTED
+
+    status, is_over = stay(name, begin, wait, loop.end)
+    if not is_over:
+        left_running(args, name)
+    return status
+
+
 def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
     """Return the plan on the node pools of the options, the spec or the project; None without pools.
 
@@ -370,7 +454,7 @@ def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
     """
     try:
         if args.pools or spec.experiment.placement.pools or settings_of_spec(spec.path).pools:
-            return prepared_of(args, spec, force=True).plan
+            return specs.prepared_of(args, spec, force=True).plan
     except SymphError as error:
         output.note(f"note: the price of {spec.experiment.name} is unknown: {error.what}")
     return None
@@ -378,7 +462,7 @@ def _plan_of(args: argparse.Namespace, spec: SpecFile) -> Plan | None:
 
 def run_there(args: argparse.Namespace) -> int:
     """Start the experiment on a plugin's backend, which reports its state itself."""
-    spec = spec_here(args)
+    spec = _spec_here(args)
     cluster = args.symphony.cluster_for(args)
     cluster.start(spec.experiment, folder=spec.path.parent, pins=spec.pins, force=args.force, dry_run=args.dry_run)
     return 0

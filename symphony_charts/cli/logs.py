@@ -9,7 +9,7 @@ from datetime import datetime
 
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
-from symphony_charts.cli import experiments, following, options
+from symphony_charts.cli import experiments, following, options, output
 from symphony_charts.errors import NotFound, UsageError
 
 
@@ -18,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
     options.add_experiment(parser)
     options.add_list(parser, "-p", "--process", metavar="PROCESS", help="one more process; may be repeated")
+    parser.add_argument("--failed", action="store_true", help="only processes that failed")
     parser.add_argument("-f", "--follow", action="store_true", help="continue until the experiment ends")
     parser.add_argument(
         "-s", "--since", metavar="TIME", type=_moment, help="only from then on: 90 (seconds ago), 5m, or a time"
@@ -35,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "symph logs learner",
         "symph logs -f ring",
+        "symph logs --failed --tail 20",
         "symph logs agent/3 rl --on kube --since 5m --regex reward",
         "symph logs team-a/worker-0 integrate --tail 20 --timestamps",
     )
@@ -49,6 +51,12 @@ def run(args: argparse.Namespace) -> int:
     watcher = experiments.watcher_of(args)
     status, words = _choose(args, watcher)
     paths = tuple(dict.fromkeys(one.path for word in words for one in experiments.some_instances(status, word)))
+    if args.failed:
+        failed = [one.path for one in status.instances if one.phase == "failed" and (not paths or one.path in paths)]
+        if not failed:
+            output.note(f"no process of {status.name} has failed")
+            return 0
+        paths = tuple(failed)
     given = {name: getattr(args, name) for name in ("since", "until", "tail", "regex", "follow", "previous")}
     query = backend_status.LogQuery(instances=paths, in_blocks=args.output == "table" and not args.timestamps, **given)
     names = paths or tuple(instance.path for instance in status.instances)

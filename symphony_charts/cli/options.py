@@ -62,6 +62,12 @@ def add_list(parser: argparse._ActionsContainer, *flags: str, metavar: str, help
     parser.add_argument(*flags, metavar=metavar, action="append", default=[], help=help)
 
 
+def add_watch(parser: argparse.ArgumentParser) -> None:
+    text = "stay, print lines, and restart processes (default: all) when a file at or below PATH changes; repeatable"
+    add_list(parser, "--watch", metavar="PATH[:PROCESS,...]", help=text)
+    add_list(parser, "--ignore", metavar="PATTERN", help="files and folders that --watch leaves out")
+
+
 def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
     parser.add_argument("--dry-run", action="store_true", help=help)
 
@@ -284,7 +290,11 @@ def count(text: str) -> int:
 
 
 _FLAGS = (
-    ("--set", "KEY=VALUE", "change one value; may be repeated"),
+    (
+        "--set",
+        "KEY=VALUE",
+        "change one value; may be repeated; also --set-string, --set-json, --set-file and --set-literal",
+    ),
     ("--set-string", "KEY=TEXT", "the same, and the value stays a text"),
     ("--set-json", "KEY=JSON", "the same with a value in JSON, or a whole object"),
     ("--set-file", "KEY=FILE", "the same with the content of a file"),
@@ -358,10 +368,6 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
     parser.add_argument("--branch", metavar="NAME", help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", help="write into this work tree; do not push")
     parser.add_argument("-m", "--message", metavar="WHY", help="why, for `symph history`: it is in the commit")
-    parser.add_argument("--sign", metavar="KEY", help="sign the commit: an SSH key, or gpg:KEYID")
-    parser.add_argument(
-        "--no-sign", dest="sign", action="store_const", const="", help="sign nothing, whatever git or .symph.yaml say"
-    )
     if not is_alone:
         return
     add_output(parser, CHANGE_FORMATS, headers=False)

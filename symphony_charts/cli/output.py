@@ -284,6 +284,11 @@ def _width(text: str) -> int:
     return sum(0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text)
 
 
+def cut(text: str, width: int) -> str:
+    """Return the text, cut if it is wider than `width` cells."""
+    return text if _width(text) <= width else _fit(text, width)
+
+
 def _fit(text: str, width: int) -> str:
     """Return the text at exactly this width: cut, or with blanks behind it."""
     if _width(text) > width:

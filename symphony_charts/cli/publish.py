@@ -10,14 +10,13 @@ from pathlib import Path
 from symphony_charts import package
 from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
-from symphony_charts.errors import CheckFailed, SpecError, ToolFailed, UsageError
+from symphony_charts.errors import UsageError
 from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import pointer, prepare
 from symphony_charts.oci import images as oci_images
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.settings import project
 from symphony_charts.spec import files as spec_files
-from symphony_charts.spec import sources
 from symphony_charts.system import files as system_files
 
 LATE = (secrets,)  # the client of Kubernetes and cryptography, which only some secrets need
@@ -58,11 +57,9 @@ def publish(
         raise UsageError(what, next="symph package, and publish the folder by your own means")
     env = None if args.chart_only else settings.environment(args.env)
     now = int(time.time())
-    author = None if args.into is not None else git_repository.author_of_change(args, settings)
+    author = None if args.into is not None else git_repository.author_of_change(settings)
     by = git_repository.author_name(settings, author)
     candidates = _candidates(args, settings, paths, overrides, env, now, images or {}, by)
-    if env is not None:
-        _check_secrets(candidates, settings, env)
     guard = secrets_files.guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
     store = None if author is None else git_repository.open_store(args, settings, guard, author=author)
     operations = [candidate.operation for candidate in candidates]
@@ -122,33 +119,6 @@ def _candidates(
     candidates = specs.each_spec(paths, candidate)
     specs.refuse_twins([(str(item.spec.path), item.chart.name) for item in candidates])
     return candidates
-
-
-def _check_secrets(candidates: Sequence[prepare.Candidate], settings: project.Settings, env: str) -> None:
-    """Check that Secrets which charts only name exist in the environment's cluster, if its context is known.
-
-    Raises CheckFailed for a missing one, because its pods would wait forever; an unreachable cluster is a warning.
-    """
-    place = settings.environments.get(env)
-    if place is None or place.context is None:
-        return
-    for candidate in candidates:
-        experiment = candidate.spec.experiment
-        if not experiment.secrets or experiment.secret_source.source != "existing":
-            continue
-        name = secrets_files.secret_name(candidate.spec)
-        try:
-            keys = secrets.secret_keys(name, place.namespace, place.context)
-        except (SpecError, ToolFailed) as error:
-            output.warn(f"cannot look whether the Secret {name} is in {env}: {error.what}")
-            return
-        lacking = sorted({sources.key_of(file) for file in experiment.secrets} - (keys or set()))
-        if lacking:
-            raise CheckFailed(
-                f"the Secret {name} of {env} {'lacks ' + ', '.join(lacking) if keys is not None else 'is not there'}",
-                f"namespace {place.namespace}",
-                f"symph secrets push {candidate.spec.path} -n {place.namespace}",
-            )
 
 
 def _text(change: gitops_base.Change, env: str | None, by: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from symphony_charts.chart import folder as chart_folder
 from symphony_charts.cli import options, output
-from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.errors import SpecError, ToolFailed, UsageError
 from symphony_charts.formats import names
 from symphony_charts.oci import client, push, transport, workspace
 from symphony_charts.oci import images as oci_images
@@ -19,7 +19,7 @@ from symphony_charts.secrets import files as secrets_files
 from symphony_charts.secrets import leaks
 from symphony_charts.settings import project
 from symphony_charts.spec import files as spec_files
-from symphony_charts.system.git import program
+from symphony_charts.system import subprocess_runner
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
     if args.prov and not args.dry_run:
         texts = [client.provenance_text(chart.metadata, chart.file_name, chart.archive) for chart in charts]
-        signed = [program.clear_sign(text, args.prov) for text in texts]
+        signed = [_clear_sign(text, args.prov) for text in texts]
         charts = [replace(chart, provenance=text) for chart, text in zip(charts, signed, strict=True)]
     items = [
         {
@@ -167,3 +167,20 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images
             )
             advance(1)
     return images
+
+
+def _clear_sign(text: str, key: str) -> bytes:
+    """Return `text` with an OpenPGP signature by `key` (an id, fingerprint or mail address).
+
+    Raises SpecError for a key that looks like an option, ToolMissing without gpg, ToolFailed if signing fails.
+    """
+    if not key or key.startswith("-"):
+        raise SpecError.one(f'"{key}" names no key', "sign", "gpg --list-secret-keys shows yours")
+    argv = ["gpg", "--batch", "--yes", "--local-user", key, "--digest-algo", "SHA512", "--armor", "--clearsign"]
+    try:
+        return subprocess_runner.run(argv, input=text.encode(), timeout_s=120).stdout
+    except ToolFailed as error:
+        reasons = error.stderr.strip().splitlines()
+        error.what = f"gpg did not sign: {reasons[-1] if reasons else 'no reason given'}"
+        error.next = "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
+        raise

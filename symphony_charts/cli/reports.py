@@ -13,6 +13,8 @@ from symphony_charts.cli import output
 from symphony_charts.prepare import Verdict
 from symphony_charts.version import __version__
 
+# What holds of nearly every spec.
+_ONLY_VERBOSE = ("pod-security-restricted",)
 _SEVERITY_COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
 
 
@@ -36,7 +38,8 @@ def print_findings(
         output.print_items(args, "Finding", records, ())
         return status
     color = output.use_color(sys.stdout, getattr(args, "color", None))
-    for record in records:
+    shown = [record for record in records if args.verbose or record["rule"] not in _ONLY_VERBOSE]
+    for record in shown:
         severity = str(record["severity"])
         output.line(
             f"{output.paint(severity, _SEVERITY_COLORS[severity], color)}: {record['what']}  [{record['rule']}]"
@@ -47,7 +50,8 @@ def print_findings(
         if record["next"]:
             output.line(f"  next: {record['next']}")
     counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
-    output.note(f"{what}: {', '.join(counts)}")
+    more = f" ({len(records) - len(shown)} not shown: -v)" if len(shown) < len(records) else ""
+    output.note(f"{what}: {', '.join(counts)}{more}")
     return status
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from symphony_charts.backend import protocol
 from symphony_charts.cli import experiments, options, output
-from symphony_charts.errors import CheckFailed, NotFound, UsageError
+from symphony_charts.errors import CheckFailed, NotFound, SymphError, UsageError
 from symphony_charts.local import runs
 from symphony_charts.local import volumes as local_volumes
 
@@ -109,8 +109,13 @@ def delete_all(args: argparse.Namespace, watcher: protocol.Watcher, names: Seque
         logs = " with their logs" if watcher.backend == "tmux" else ""
         files = "".join(f", and volume {volume.full_name} ({volume.size})" for volume in volumes if args.volumes)
         output.confirm(args, f"Delete {counts}{logs}{files}?")
-        for name in names:
-            watcher.delete(name)
+        try:
+            for name in names:
+                watcher.delete(name)
+        except SymphError:
+            if volumes:
+                output.note(f"volumes are left: {', '.join(one.full_name for one in volumes)}   symph local volumes")
+            raise
         if args.volumes:
             remove_all(volumes)
     items += [{"name": volume.experiment, kind: f"volume {volume.name}"} for volume in volumes if args.volumes]

@@ -6,15 +6,17 @@ import argparse
 import contextlib
 import time
 
-from symphony_charts.cli import launch, options, run_kube
+from symphony_charts.cli import launch, options, run_kube, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import UsageError
-from symphony_charts.local import tmux_client
+from symphony_charts.local import reload, tmux_client, values
 from symphony_charts.local.supervisor import launcher
+from symphony_charts.placement import report
 from symphony_charts.system import user_folders
 
 # The client of Kubernetes takes 100 ms. Reading and planning takes 190 ms, during which the supervisor starts.
-LATE = (run_kube, launch)
+# `launch` needs the others, 110 ms, only for values and prices.
+LATE = (run_kube, launch, specs, values, report)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser, "-p", "--process", metavar="PROCESS", help="print only the lines of this process; may be repeated"
     )
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    options.add_watch(parser)
     parser.add_argument("--force", action="store_true", help="end it first if it runs already")
     parser.add_argument(
         "--share-gpus", action="store_true", help="here: let processes have the same GPUs in turn, not each alone"
@@ -37,6 +40,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         parser,
         "symph run experiment.yaml",
         "symph run experiment.yaml -p learner --timestamps",
+        "symph run experiment.yaml --watch agent.py:agent --watch lib",
         "symph run experiment.yaml --on kube -n ml --set groups.agent.replicas=8",
         "symph run experiment.yaml -o json | jq -r 'select(.line) | .line'",
     )
@@ -49,6 +53,11 @@ def run(args: argparse.Namespace) -> int:
     if flags and typed(args, "on") == "tmux":
         raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
     backend = options.backend_of(args)
+    if args.watch and (flags or backend != "tmux" or args.detach or args.dry_run):
+        raise UsageError("--watch stays beside an experiment of this machine", next="leave it or the other option out")
+    for text in args.watch:
+        # Refuse a path that cannot be watched before anything starts.
+        reload.parse_watched(text)
     if flags or backend == "kube":
         return run_kube.run_kube(args, began)
     is_here = backend == "tmux"

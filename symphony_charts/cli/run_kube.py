@@ -51,7 +51,7 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
         return code
     why = diagnose(watcher, follower.last)
     what = f'process "{name_of_several(why.paths)}" {why.text}' if why and why.paths else "it failed"
-    error = CheckFailed(what, next=why.next if why else f"symph describe {name} -n {namespace}")
+    error = CheckFailed(what, next=why.next if why else f"symph status {name} -n {namespace}")
     error.exit_code = code
     raise error
 

@@ -12,10 +12,8 @@ from symphony_charts.chart.release import Overrides, paths_of, user_values
 from symphony_charts.cli import options, output
 from symphony_charts.errors import ChartRefused, Problem, SpecError, UsageError
 from symphony_charts.formats.data import Values
-from symphony_charts.local.values import under_values
 from symphony_charts.prepare import Prepared, prepare
 from symphony_charts.settings.project import read_text, read_values
-from symphony_charts.spec import files
 from symphony_charts.spec.files import SpecFile, is_lock
 
 Result = TypeVar("Result")
@@ -94,8 +92,3 @@ def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None 
     return prepare(
         spec, overrides=user_values_of(args), pools=pools, variables=variables, system=system, force=is_forced
     )
-
-
-def spec_here(args: argparse.Namespace) -> SpecFile:
-    """Read the spec for this machine, with the command line's values. Raises SpecError."""
-    return under_values(files.read(args.spec, args.spec_set), user_values_of(args))

@@ -14,13 +14,13 @@ from typing import Any
 from symphony_charts.backend import diagnosis
 from symphony_charts.backend import status as backend_status
 from symphony_charts.chart import helpers
-from symphony_charts.cli import experiments, git_repository, options, output, status_sources
+from symphony_charts.cli import describe, experiments, git_repository, options, output, status_sources
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops import argocd
-from symphony_charts.gitops.store import environments, review
+from symphony_charts.gitops.store import environments
 from symphony_charts.settings import project
 
 
@@ -101,7 +101,7 @@ def _question(args: argparse.Namespace) -> _Question:
     named = typed(args, "env")
     if flags and named:
         raise UsageError("--env names an environment, and -n, --context and --kubeconfig a cluster", next="choose one")
-    team, _, name = (args.experiment_name or "").rpartition("/")
+    team, _, name = experiments.name_in_spec(args.experiment_name or "").rpartition("/")
     try:
         settings = git_repository.settings_of(args)
     except UsageError:
@@ -169,12 +169,12 @@ def _ask(args: argparse.Namespace, question: _Question) -> tuple[list[status_sou
 def _rows_there(
     question: _Question,
     lives: Mapping[status_sources.Place, status_sources.Live],
-    published: status_sources.Published | None,
+    published: Sequence[environments.Placed] | None,
 ) -> Iterator[status_sources.Row]:
-    """Yield environments from Git and clusters, then other running experiments, then changes that await review."""
+    """Yield environments from Git and clusters, then other running experiments."""
     taken: set[tuple[str, str, str]] = set()
     repository = question.settings.repository
-    for placed in published.pointers if published else ():
+    for placed in published or ():
         if _is_meant(question, placed.team, placed.name):
             answer = next((live for place, live in lives.items() if place.env == placed.env), None)
             row = _row_of(placed, answer, repository)
@@ -186,12 +186,6 @@ def _rows_there(
             if (place.env, status.namespace, status.name) not in taken:
                 where = place.env or answer.context or place.name
                 yield status_sources.Row(where=where, name=status.name, context=answer.context, live=status, why=why)
-    for waiting, runs in published.waiting if published else ():
-        if repository and _is_meant(question, waiting.team, waiting.name):
-            link = review.review_link(repository.url, waiting.branch, repository.branch, forge=repository.forge)
-            yield status_sources.Row(
-                where=waiting.env, name=waiting.name, team=waiting.team, waiting=waiting, runs=runs, review=link
-            )
 
 
 def _is_meant(question: _Question, team: str, name: str) -> bool:
@@ -206,8 +200,7 @@ def _row_of(
     if answer is not None and pointer is not None:
         place = placed.name, pointer.destination.namespace
         live, why = next((pair for pair in answer.found if (pair[0].name, pair[0].namespace) == place), (None, None))
-        name = argocd.app_name(placed.env, placed.team, placed.name)
-        application = answer.application(name, repository.url if repository else "")
+        application = answer.application(placed, repository.url if repository else "")
         why = (argocd.why_unsynced(application) if application else None) or _drift(placed, live) or why
         if live is None and why is None:
             why = diagnosis.Diagnosis(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
@@ -252,7 +245,11 @@ def _print(
 ) -> None:
     if args.output in ("json", "yaml"):
         missing = [{"name": name, "why": why} for name, why in silent.items()]
-        output.print_record(args, "StatusList", {"items": [row.item() for row in rows], "notAsked": missing})
+        items = [
+            row.item() | {"details": describe.record_of(row.live) if row.live and question.name else None}
+            for row in rows
+        ]
+        output.print_record(args, "StatusList", {"items": items, "notAsked": missing})
     elif args.output == "name":
         for name in dict.fromkeys(row.name for row in rows):
             output.line(name)
@@ -285,7 +282,7 @@ _WIDE = (
     output.Column("RUNS", "running"),
     *output.columns("was", "op", "at", "by", "team", "context", "namespace"),
     output.Column("HELD BY", lambda item: ", ".join(output.texts(item["heldBy"]))),
-    *output.columns("digest", "review"),
+    output.Column("DIGEST", "digest"),
 )
 
 
@@ -301,6 +298,8 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
         columns = [output.Column("NAME", "name"), *columns, *wide, output.Column("WHY", "sentence")]
     else:
         below = [line for row in rows for line in _below(row)]
+        lives = [row.live for row in rows if row.live is not None]
+        below += describe.detail_lines(args, lives[0]) if len(lives) == 1 else []
     table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
     return "\n".join([table, *below])
 
@@ -309,5 +308,3 @@ def _below(row: status_sources.Row) -> Iterator[str]:
     if row.why:
         yield printable_line(f"{row.where}: {row.why.sentence}")
         yield from [f"  next: {row.why.next}"] if row.why.next else []
-    if row.review:
-        yield f"{row.where}: {row.review}"

@@ -22,10 +22,8 @@ from symphony_charts.cli.experiments import diagnose, meant_here, watcher_of_clu
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops.store.environments import Placed, pointers
-from symphony_charts.gitops.store.review import Waiting, find_waiting, is_done
 from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.settings.project import Settings
-from symphony_charts.system.user_folders import state_dir
 
 T = TypeVar("T")
 _ARGO = ("argoproj.io/v1alpha1", "Application")
@@ -53,30 +51,23 @@ class Live:
     applications: Sequence[Mapping[str, Any]] = ()
     context: str | None = None
 
-    def application(self, name: str, url: str) -> Mapping[str, Any] | None:
-        """Return the Application of a name; if several Argo CDs have one, that of the repository at `url`."""
-        named = [item for item in self.applications if item["metadata"]["name"] == name]
+    def application(self, placed: Placed, url: str) -> Mapping[str, Any] | None:
+        """Return the Application of a pointer; if several repositories have one, that of the repository at `url`."""
+        labels = {"symph.dev/env": placed.env, "symph.dev/team": placed.team, "symph.dev/experiment": placed.name}
+        named = [item for item in self.applications if labels.items() <= sub(item, "metadata", "labels").items()]
         ours = [item for item in named if sub(item, "spec", "source").get("repoURL") == url]
         # A single one may be ours under another URL of the repository, such as ssh instead of https.
         return next(iter(named if len(named) == 1 else ours), None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """The content of the repository: pointers, and changes on review branches with the version that runs instead."""
-
-    pointers: Sequence[Placed]
-    waiting: Sequence[tuple[Waiting, str | None]]
-
-
 def ask_here(name: str) -> Live:
     """Return the running experiments of this machine, and the ended one that the name or the current folder means."""
     watcher = LocalWatcher()
-    statuses = [] if name else list(watcher.experiments())
+    asked, statuses = name, [] if name else list(watcher.experiments())
     with contextlib.suppress(NotFound):
-        name = name or meant_here()[0]
+        name = asked or meant_here()[0]
         if all(status.name != name for status in statuses):
-            statuses.append(watcher.describe(name, events=False))
+            statuses.append(watcher.describe(name, events=bool(asked)))
     return Live(found=[(status, diagnose_status(status)) for status in statuses])
 
 
@@ -114,14 +105,8 @@ def _diagnosed(watcher: Watcher, name: str) -> tuple[ExperimentStatus, Diagnosis
     return status, diagnose(watcher, status)
 
 
-def ask_git(args: argparse.Namespace, settings: Settings, env: str | None) -> Published:
-    repository = settings.repository
-    assert repository is not None  # noqa: S101 - the caller has checked it
-    placed = pointers(git_repository.open_store(args, settings, reads_only=True).tip(), env)
-    versions = {(each.env, each.team, each.name): each.pointer.version for each in placed if each.pointer}
-    waiting = find_waiting(repository.url, repository.branch, state_dir() / "git")
-    pairs = [(each, versions.get((each.env, each.team, each.name))) for each in waiting if env in (None, each.env)]
-    return Published(pointers=placed, waiting=[(each, runs) for each, runs in pairs if not is_done(each, runs)])
+def ask_git(args: argparse.Namespace, settings: Settings, env: str | None) -> Sequence[Placed]:
+    return pointers(git_repository.open_store(args, settings, reads_only=True).tip(), env)
 
 
 _VERSION = re.compile(r"-(\d+\.\d+\.\d+.*)$")
@@ -130,9 +115,9 @@ _BAD_PHASES = ("failed", "lost", "damaged")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A place of an experiment: its state in Git (`placed`), its live state (`live`), or a change that awaits review.
+    """A place of an experiment: its state in Git (`placed`) or its live state (`live`).
 
-    `where` is ``here``, an environment, or the context of a cluster. `runs` is the version that a change would replace.
+    `where` is ``here``, an environment, or the context of a cluster.
     """
 
     where: str
@@ -141,9 +126,6 @@ class Row:
     context: str | None = None
     placed: Placed | None = None
     live: ExperimentStatus | None = None
-    waiting: Waiting | None = None
-    runs: str | None = None
-    review: str = ""
     why: Diagnosis | None = None
 
     @property
@@ -165,8 +147,6 @@ class Row:
     @property
     def version(self) -> str | None:
         """The version in Git, else the live one."""
-        if self.waiting:
-            return self.waiting.version
         return self.placed.pointer.version if self.placed and self.placed.pointer else self.running
 
     @property
@@ -174,16 +154,12 @@ class Row:
         """The state in one word that programs may rely on: a phase of `ls` and `ps`, else the state in Git."""
         if self.live is not None:
             return self.live.phase
-        if self.waiting:
-            return "proposed"
         is_whole = self.placed is None or (self.placed.pointer is not None and self.placed.has_chart)
         return "published" if is_whole else "damaged"
 
     @property
     def state(self) -> str:
         """The state in a few words."""
-        if self.waiting:
-            return f"waits on {self.waiting.branch}"
         if self.placed and not self.placed.pointer:
             return "cannot be read"
         if self.placed and not self.placed.has_chart:
@@ -211,26 +187,23 @@ class Row:
 
     def item(self) -> dict[str, object]:
         """Return the row as JSON types; every key is always present."""
-        pointer, live, waiting = (self.placed.pointer if self.placed else None), self.live, self.waiting
+        pointer, live = (self.placed.pointer if self.placed else None), self.live
         ready, wanted = self.counts or (None, None)
-        env = self.placed.env if self.placed else waiting.env if waiting else None
         return {
             **{key: getattr(self, key) for key in ("name", "where", "context", "version", "running", "state", "phase")},
             **{key: getattr(live, key, None) for key in ("started", "ended", "seconds")},
             **{key: getattr(pointer, key, None) for key in ("at", "digest", "chart", "values")},
             "team": self.team or None,
-            "env": env,
+            "env": self.placed.env if self.placed else None,
             "namespace": live.namespace or None if live else pointer.destination.namespace if pointer else None,
             "ready": ready,
             "processes": wanted,
             "run": live.run or None if live else None,
             "heldBy": list(live.held_by) if live else [],
             "why": to_data(self.why),
-            "was": self.runs if waiting else pointer.history[0].version if pointer and pointer.history else None,
-            "op": waiting.op if waiting else pointer.op if pointer else None,
+            "was": pointer.history[0].version if pointer and pointer.history else None,
+            "op": pointer.op if pointer else None,
             "by": (pointer.by or None) if pointer else None,
-            "branch": waiting.branch if waiting else None,
-            "review": self.review or None,
         }
 
 

@@ -19,6 +19,7 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import pointer, prepare, publish
+from symphony_charts.gitops.store import store as git_store
 from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.spec import data as spec_data
@@ -32,10 +33,13 @@ LATE = (sweep_search,)  # optuna takes half a second, and need not be installed
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=options.SPEC_HELP)
     options.add_spec_changes(parser)
-    text = "after `show` in place of SPEC: the sweep to look at"
+    text = "after `show` in place of SPEC: the sweep to look at (default: of this folder's spec, else the only one)"
     parser.add_argument("sweep_name", metavar="NAME", nargs="?", help=text)
-    shown = parser.add_argument_group("show", "`symph sweep show NAME`: trials and what they measured, at any time")
-    shown.add_argument("--metric", metavar="KEY", help="the metric to judge by")
+    title = "`symph sweep show NAME`: trials and what they measured, at any time; `symph sweep ls`: all sweeps"
+    shown = parser.add_argument_group("show", title)
+    text = "the metric to judge by, and after commas further ones to show"
+    shown.add_argument("--metric", metavar="KEY,...", help=text)
+    shown.add_argument("--failed", action="store_true", help="only trials that failed")
     text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
     shown.add_argument("--goal", choices=("min", "max"), help=text)
     text = "what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)"
@@ -107,23 +111,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph sweep experiment.yaml --loguniform lr=1e-5..1e-2 --random 20 --dry-run",
         "symph sweep experiment.yaml --grid seed=0..9 --env dev               # one commit, ten releases of one chart",
         "symph sweep show descent --metric loss --sort loss                    # how they are, best trial named",
+        "symph sweep show descent --failed",
+        "symph sweep ls",
         "symph sweep show descent --metric loss --mean seed                    # means and deviations over seeds",
         "symph sweep experiment.yaml --grid processes.agent.replicas=2,4,8",
     )
 
 
 def _spec(text: str) -> str:
-    """Return the spec that `text` names; `show` is always the subcommand, even if a folder has that name."""
-    return text if text == "show" else options.spec_of(text)
+    """Return the spec that `text` names; `show` and `ls` are always subcommands, even if a folder has that name."""
+    return text if text in ("show", "ls") else options.spec_of(text)
 
 
 def run(args: argparse.Namespace) -> int:
+    args.metric, *args.more_metrics = (args.metric or "").split(",")
     if args.spec == "show":
         return sweep_show.show(args)
+    if args.spec == "ls" and not args.sweep_name:
+        return sweep_show.list_sweeps(args)
     if args.sweep_name:
-        raise UsageError(
-            f'there is a word too many: "{args.sweep_name}"', next="symph sweep SPEC, or symph sweep show NAME"
-        )
+        step = "write values with commas: --grid lr=0.1,0.2; or look: symph sweep show NAME"
+        raise UsageError(f'"{args.sweep_name}" is a word too many', next=step)
+    if args.failed:
+        raise UsageError("--failed shows trials that failed", next="symph sweep show NAME --failed")
     sweep_trials.judge_of(args)
     spec = files.read(args.spec, args.spec_set)
     if args.search is not None:
@@ -256,7 +266,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
     output.print_items(
         args, "Trial", items, [*sweep_trials.columns_of(runs[0].trial), output.Column("VERSION", "version")]
     )
-    if receipt is not None and args.output in ("table", "wide"):
+    if isinstance(receipt, git_store.PushResult) and args.output in ("table", "wide"):
         commit = f"commit {receipt.commit[:7]}" if receipt.commit else "nothing to change"
         branch = git_repository.branch_of(args, settings)
         output.note(f"{len(runs)} trials -> {env}   {commit} on {branch}, {receipt.seconds:.2f} s")

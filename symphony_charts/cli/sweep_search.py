@@ -70,7 +70,7 @@ def search(args: argparse.Namespace, spec: SpecFile, axes: Sequence[Axis], spans
     if not outcomes.keys() >= set(names):
         known = outcomes_of(args, find_sweep(spec.experiment.name, args.on))
         outcomes = {outcome.trial.name: replace(outcome, is_kept=True) for outcome in known} | outcomes
-    return print_outcomes(args, [outcomes[name] for name in names], namespace)
+    return print_outcomes(args, spec.experiment.name, [outcomes[name] for name in names], namespace)
 
 
 def _refuse(args: argparse.Namespace) -> None:

@@ -203,16 +203,23 @@ def run_all(args: argparse.Namespace, spec: SpecFile, base: Prepared | None, run
             _print_interrupted(args, runs, outcomes, namespace)
             raise
     ordered = [outcomes[run.trial.name] for run in runs]
-    return print_outcomes(args, ordered, namespace)
+    return print_outcomes(args, spec.experiment.name, ordered, namespace)
 
 
 # Number of trials above which a Workflow is cheaper, and the default numbers of concurrent releases.
 _MANY, _INSTALLED_AT_A_TIME, _AT_A_TIME = 50, 8, 64
 
 
-def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namespace: str) -> int:
-    columns = columns_of(outcomes[0].trial, outcomes) if outcomes else []
-    output.print_items(args, "Trial", list(map(outcome_record, outcomes)), columns)
+def print_outcomes(args: argparse.Namespace, name: str, outcomes: Sequence[Outcome], namespace: str) -> int:
+    """Print the trials with the metrics of `--metric`; raise CheckFailed if some have failed."""
+    columns, items = columns_of(outcomes[0].trial, outcomes) if outcomes else [], list(map(outcome_record, outcomes))
+    metrics = [args.metric, *args.more_metrics] if args.metric else []
+    read = reader_of(args)
+    for item in items if metrics else ():
+        series = read(str(item["name"]))
+        item["metrics"] = {metric: series[metric][-1][1] for metric in metrics if metric in series}
+    columns += [output.Column(metric.upper(), partial(metric_of, metric)) for metric in metrics]
+    output.print_items(args, "Trial", items, columns)
     kept = sum(outcome.is_kept for outcome in outcomes)
     if kept:
         output.note(f"{kept} of {len(outcomes)} trials had been done before and were kept; --again runs them again")
@@ -221,9 +228,17 @@ def print_outcomes(args: argparse.Namespace, outcomes: Sequence[Outcome], namesp
         output.note(f"{early} of {len(outcomes)} trials were stopped early")
     bad = [outcome for outcome in outcomes if not outcome.is_done and not (args.no_wait and outcome.state != "failed")]
     if bad:
-        step = f"symph logs {bad[0].trial.name}{_target(args, namespace)}; the same command runs them again"
+        step = f"symph logs {bad[0].trial.name}{target_of(args, namespace)}; the same command runs them again"
         raise CheckFailed(f"{len(bad)} of {len(outcomes)} trials failed", next=step)
+    if args.output == "table" and not args.no_wait:
+        judged = f" --metric {args.metric}" if args.metric else ""
+        output.next_step(f"symph sweep show {name}{target_of(args, namespace)}{judged}")
     return 0
+
+
+def metric_of(name: str, item: Mapping[str, object]) -> object:
+    value = data.sub(item, "metrics").get(name)
+    return None if value is None else f"{value:.6g}"
 
 
 def is_waited_for(args: argparse.Namespace) -> bool:
@@ -266,7 +281,9 @@ def _print_interrupted(
     on = f", {going} run on" if going else ""
     output.note(f"{done} of {len(runs)} trials are done{on}; the same command does the rest")
     if any(each.state != "pending" for each in ordered):
-        output.next_step(removal([run.trial.name for run in runs], _target(args, namespace)) + " removes what is left")
+        output.next_step(
+            removal([run.trial.name for run in runs], target_of(args, namespace)) + " removes what is left"
+        )
 
 
 def removal(names: Sequence[str], target: str = "") -> str:
@@ -275,7 +292,7 @@ def removal(names: Sequence[str], target: str = "") -> str:
     return f"symph rm --match '{first[:same]}.*'{target}"
 
 
-def _target(args: argparse.Namespace, namespace: str) -> str:
+def target_of(args: argparse.Namespace, namespace: str) -> str:
     flags = [f" --on {args.on}" if args.on == "kube" else "", f" -n {namespace}" if namespace else ""]
     flags += [f" --context {args.context}" if args.context else ""]
     return "".join(flags)

@@ -318,7 +318,7 @@ def _wanted(args: argparse.Namespace, status: ExperimentStatus) -> list[Instance
     named = [one for word in args.tile for one in experiments.some_instances(status, word)]
     wanted = list(dict.fromkeys(named)) or [one for one in status.instances if not one.is_step]
     if not wanted:
-        raise NotFound(f"{status.name} has no processes yet", next=f"symph describe {status.name}")
+        raise NotFound(f"{status.name} has no processes yet", next=f"symph status {status.name}")
     return wanted
 
 

@@ -7,7 +7,14 @@ one of its verbs is typed. To add a verb, write a module, or a pair of functions
 
 from __future__ import annotations
 
-# The groups of `symph --help` in their order, with their titles.
+# The verbs of `symph --help`, in four groups.
+COMMON = {
+    "Run": ("init", "run", "up", "down", "restart", "attach"),
+    "Look": ("ps", "logs", "status", "wait"),
+    "Package": ("validate", "plan", "package", "diff"),
+    "Publish and vary": ("publish", "promote", "rollback", "sweep"),
+}
+# The groups of `symph help --all` in their order, with their titles.
 GROUPS = {
     "start": "Start",
     "look": "Look",
@@ -57,11 +64,11 @@ VERBS: tuple[Verb, ...] = (
     Verb("attach", (), "open the terminal of a running experiment", "start", "attach"),
     Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "ls"),
     Verb("logs", ("log", "l"), "print what processes wrote", "look", "logs"),
-    Verb("status", (), "how experiments are here, on clusters and in Git, and why", "look", "status"),
-    Verb("describe", (), "how an experiment is: processes, services, events", "look", "describe"),
+    Verb(
+        "status", (), "show experiments here, on clusters and in Git; of one also services and events", "look", "status"
+    ),
     Verb("top", (), "what processes do and use, live", "look", "top"),
-    Verb("events", (), "what happened to an experiment", "look", "describe"),
-    Verb("wait", (), "return when an experiment is ready, has ended...", "look", "describe"),
+    Verb("wait", (), "return when an experiment is ready, or has ended", "look", "describe"),
     Verb("ls", ("list-experiments", "lse"), "list the experiments", "look", "ls"),
     Verb("exec", ("x",), "run a command where a process runs", "inside", "inside"),
     Verb("ssh", (), "open a shell where a process runs", "inside", "inside"),
@@ -105,8 +112,10 @@ VERBS: tuple[Verb, ...] = (
     Verb("version", (), "print the version", "tools", "help"),
 )
 
-# Verbs that no help page lists: one for programs, and one of Symphony whose arguments differ from `rm`.
+# Verbs that no help page lists: one for programs, parts of `status`, and one of Symphony that differs from `rm`.
 HIDDEN: tuple[Verb, ...] = (
+    Verb("describe", (), "show an experiment, its processes, services and events, as `status`", "hidden", "describe"),
+    Verb("events", (), "show the events of an experiment, as `status`", "hidden", "describe"),
     Verb("__complete", (), "names for completion scripts", "hidden", "completion"),
     Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "hidden", "rm"),
 )
@@ -134,12 +143,12 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "edit": ("upgrade",),
     "end": ("down",),
     "env": ("local env", "config"),
-    "explain": ("plan --explain", "describe"),
+    "explain": ("plan --explain", "status"),
     "forward": ("open",),
     "generate": ("init", "render"),
-    "get": ("ps", "ls", "describe"),
-    "info": ("describe", "doctor"),
-    "inspect": ("describe",),
+    "get": ("ps", "ls", "status"),
+    "info": ("status", "doctor"),
+    "inspect": ("status",),
     "jobs": ("ls",),
     "kill": ("down", "rm"),
     "launch": ("run", "up"),
@@ -164,10 +173,10 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "rsync": ("cp",),
     "scale": ("up --set", "upgrade --set"),
     "search": ("sweep", "catalog search"),
-    "services": ("describe", "open"),
+    "services": ("status", "open"),
     "settings": ("config",),
     "shell": ("ssh",),
-    "show": ("describe", "ps"),
+    "show": ("status", "ps"),
     "start": ("up", "run"),
     "state": ("status",),
     "stop": ("down",),
@@ -186,7 +195,7 @@ MEANINGS: dict[str, tuple[str, ...]] = {
     "volumes": ("local volumes",),
     "watch": ("ps -w", "top"),
     "where": ("plan",),
-    "why": ("status", "describe"),
+    "why": ("status",),
 }
 
 
@@ -200,16 +209,24 @@ _OPTIONS = {
 }
 
 
-def page_of(prog: str, description: str, verbs: tuple[Verb, ...]) -> str:
-    """Return the text of `symph --help`."""
+def page_of(prog: str, description: str, verbs: tuple[Verb, ...], *, shows_all: bool = False) -> str:
+    """Return the text of `symph --help`, or with `shows_all` of `symph help --all`."""
     # List aliases of a project's verbs only: built-in aliases exist for users who know them already.
     names = {verb.name: verb.name if verb.group else ", ".join(verb.names) for verb in verbs}
     width = max(map(len, (*names.values(), *_OPTIONS)))
     lines = [f"usage: {prog} VERB [ARGUMENTS] [-- COMMAND]", "", description]
-    for group, title in {"": "This project", **GROUPS, "plugins": "Plugins"}.items():
-        rows = {names[verb.name]: verb.summary for verb in verbs if verb.group == group}
+    groups = {"This project": [verb for verb in verbs if not verb.group]}
+    built_in = {verb.name: verb for verb in verbs if verb.group in GROUPS}
+    if shows_all:
+        groups |= {title: [verb for verb in built_in.values() if verb.group == key] for key, title in GROUPS.items()}
+    else:
+        groups |= {title: [built_in[name] for name in some if name in built_in] for title, some in COMMON.items()}
+    groups["Plugins"] = [verb for verb in verbs if verb.group == "plugins"]
+    for title, shown in groups.items():
+        rows = {names[verb.name]: verb.summary for verb in shown}
         lines += ["", f"{title}:", *_aligned(rows, width)] if rows else []
-    return "\n".join([*lines, "", "Options:", *_aligned(_OPTIONS, width), ""])
+    more = [] if shows_all else ["", f"{prog} help --all lists all {len(built_in)} verbs."]
+    return "\n".join([*lines, "", "Options:", *_aligned(_OPTIONS, width), *more, ""])
 
 
 def _aligned(rows: dict[str, str], width: int) -> list[str]:

@@ -95,7 +95,7 @@ class GitopsCluster(Cluster):
         )
         store = self._store(guard_of([spec], self._settings.allowed_leaks))
         if dry_run:
-            paths = sorted(path for change in store.preview([candidate.operation]) for path in change.edits)
+            paths = sorted(path for change in store.preview([candidate.operation])[1] for path in change.edits)
             sys.stdout.write("".join(f"{path}\n" for path in paths))
             return paths
         save_experiment(experiment, force=force)

@@ -125,12 +125,25 @@ def load_with_lines(text: str) -> tuple[object, Lines]:
     return next(iter(_documents(text, _Reader(text))), (None, {}))
 
 
-def load_documents(text: str) -> list[tuple[object, Lines]]:
+def load_documents(text: str, *, is_compose: bool = False) -> list[tuple[object, Lines]]:
     """Return the documents of another tool's file, each with its lines.
 
-    Words that YAML readers disagree on, and keys that are not text, become text.
+    Words that YAML readers disagree on, and keys that are not text, become text. With `is_compose`, numbers are read as
+    docker compose reads them (`010` is 8), and so are its tags `!reset` and `!override`.
     """
-    return _documents(text, _Reader(text, is_lenient=True))
+    return _documents(text, _Reader(text, is_lenient=True, is_compose=is_compose))
+
+
+class Reset:
+    """The value of a key that compose's tag `!reset` removes."""
+
+
+class OverridingMap(dict[str, object]):
+    """A map that replaces another instead of being merged into it (compose's tag `!override`)."""
+
+
+class OverridingList(list[object]):
+    """A list that replaces another instead of being appended to it (compose's tag `!override`)."""
 
 
 def _documents(text: str, reader: _Reader) -> list[tuple[object, Lines]]:
@@ -160,9 +173,13 @@ def _broken(what: str, next_step: str) -> SpecError:
 class _Reader:
     """Builds data from parser events with an explicit stack, so hostile nesting cannot overflow Python's stack."""
 
-    def __init__(self, text: str, *, is_lenient: bool = False, known_keys: Collection[str] = ()) -> None:
+    def __init__(
+        self, text: str, *, is_lenient: bool = False, known_keys: Collection[str] = (), is_compose: bool = False
+    ) -> None:
         self._is_lenient = is_lenient
         self._known_keys = known_keys
+        self._is_compose = is_compose
+        self._resets: list[_Container] = []
         self._parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         self.problems: list[Problem] = []
         # False if a key or a merged map is missing in the data.
@@ -210,7 +227,11 @@ class _Reader:
     def _open(self, container: _Container, event: yaml.CollectionStartEvent) -> None:
         if len(self._stack) >= _MAX_DEPTH:
             raise SpecError.one(f"nested more than {_MAX_DEPTH} deep", f"line {_line(event)}")
-        if event.tag not in (None, f"{_TAG}map", f"{_TAG}seq", "!"):
+        if self._is_compose and event.tag == "!override":
+            container = OverridingMap() if isinstance(container, dict) else OverridingList()
+        elif self._is_compose and event.tag == "!reset":
+            self._resets.append(container)
+        elif event.tag not in (None, f"{_TAG}map", f"{_TAG}seq", "!"):
             self._tag(event)
         if self._is_key():
             self.is_readable = False
@@ -227,7 +248,7 @@ class _Reader:
             self._merge(container, merged)
         if anchor is not None:
             self._anchors[anchor] = (container, self._nodes - before)
-        self._put(container)
+        self._put(Reset() if any(container is each for each in self._resets) else container)
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor not in self._anchors:
@@ -281,8 +302,10 @@ class _Reader:
             if isinstance(value, _Ambiguous):
                 if not self._is_lenient:
                     self._problem(value.what, event, value.next)
-                return text
-            return value
+                return _as_compose(text) if self._is_compose else text
+            return _as_compose(text) if self._is_compose and isinstance(value, str) else value
+        if self._is_compose and tag in ("!reset", "!override"):
+            return Reset() if tag == "!reset" else text
         if tag in (None, "!", f"{_TAG}str"):
             return text
         if tag in (f"{_TAG}{kind}" for kind in ("int", "float", "bool", "null")):
@@ -379,6 +402,15 @@ def _resolve_number(text: str) -> object:
     if _FLOAT.fullmatch(text):
         return SourceNumber(text)
     return float(text.replace(".", "", 1)) if _SPECIAL.fullmatch(text) else text
+
+
+def _as_compose(text: str) -> object:
+    """Return the number that docker compose's reader finds in `text` (octal, `0x`, `_`); other text unchanged."""
+    digits = text.replace("_", "") if text[0] in "-+.0123456789" else ""
+    try:
+        return int(digits, 8) if re.fullmatch(r"[-+]?0[0-7]+", digits) else int(digits, 0)
+    except ValueError:
+        return SourceNumber(digits) if _FLOAT.fullmatch(digits) else text
 
 
 _INDEX = re.compile(r"\[(\d+)\]\.?")

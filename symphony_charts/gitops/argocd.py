@@ -1,22 +1,17 @@
-"""Argo CD's objects: projects, the ApplicationSet, health checks, and the reasons for unsynced Applications."""
+"""Argo CD: the places that its projects allow, and the reasons for unsynced Applications."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 import yaml
 
 from symphony_charts.backend.diagnosis import Diagnosis
-from symphony_charts.chart.lint.security import CHART_KINDS
-from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.gitops.snapshot import POINTER_SUFFIX, below
 from symphony_charts.kinds.base import Object
-from symphony_charts.kinds.registry import RENDERED
 from symphony_charts.settings.project import Destination
 
 # Source: argoproj/argo-cd, pkg/apis/application/v1alpha1/app_project_types.go (IsDestinationPermitted).
@@ -25,8 +20,9 @@ PROJECT_FILE = "bootstrap/project.yaml"
 ENVIRONMENT_LABEL = "symph.dev/env"
 
 
-def project_name(project: str, env: str) -> str:
-    return f"{project}-{env}"
+def app_name(env: str, team: str, name: str) -> str:
+    """Return the name of an Application or HelmRelease, below the name of the repository."""
+    return f"{env}-{team}-{name}"
 
 
 def target_of(destination: Destination) -> dict[str, str]:
@@ -114,175 +110,6 @@ def _matches(place: Mapping[str, object], destination: Destination) -> bool:
 
 def _glob(pattern: object, text: str) -> bool:
     return fnmatchcase(text, str(pattern or "").removeprefix("!"))
-
-
-# The rules for finite work determine the fields: an existing Job is never pruned late, replaced or healed, and commits
-# to other experiments leave it alone (docs/gitops.md gives the reasons). Source: argoproj/argo-cd,
-# docs/operator-manual.
-
-DEFAULT_VERSION = (3, 4)
-_OLDEST, _NEWEST = (3, 2), (3, 6)
-
-# Kinds that Kueue starts and stops; it also sets the node selection of an AppWrapper.
-_QUEUED = {
-    (api.partition("/")[0], word): {"jqPathExpressions": [*kind.kueue_paths]} if kind.kueue_paths else {}
-    for kind in RENDERED
-    if kind.kueue_paths is not None
-    for api, word in kind.gvks
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ArgoSetup:
-    """The settings of a repository in Argo CD. `protects` keeps running objects if a pointer vanishes by accident.
-
-    `root` is the folder of the repository that holds everything, empty for its top.
-    """
-
-    url: str
-    branch: str = "main"
-    version: tuple[int, int] = DEFAULT_VERSION
-    project: str = "symph"
-    namespace: str = "argocd"
-    protects: bool = False
-    gpg_keys: tuple[str, ...] = ()
-    root: str = ""
-
-    def segment(self, number: int) -> str:
-        """Return a segment of a pointer's path, in the syntax of the ApplicationSet's template."""
-        return f"{{{{ index .path.segments {number + len(self.root.split('/')) * bool(self.root)} }}}}"
-
-    @property
-    def revision(self) -> str:
-        """Return the branch in the form that Argo CD resolves without loading every ref."""
-        return f"refs/heads/{self.branch}"
-
-
-def parse_version(text: str) -> tuple[int, int]:
-    """Return ``3.5`` or ``v3.5.1`` as a pair of numbers. Raises SpecError for an unsupported version."""
-    match = re.fullmatch(r"v?(\d+)\.(\d+)(?:\.\d+.*)?", text)
-    version = (int(match[1]), int(match[2])) if match else (0, 0)
-    if not _OLDEST <= version <= _NEWEST:
-        supported = f"{_OLDEST[0]}.{_OLDEST[1]} to {_NEWEST[0]}.{_NEWEST[1]}"
-        raise SpecError.one(f'no objects for Argo CD "{text}"', "argocd-version", f"give one of {supported}")
-    return version
-
-
-def app_name(env: str, team: str, name: str) -> str:
-    return f"{env}-{team}-{name}"
-
-
-def app_project(setup: ArgoSetup, env: str, destinations: Iterable[Destination]) -> dict[str, object]:
-    """Return the AppProject of an environment: this repository, these destinations, the kinds of our charts."""
-    spec: dict[str, object] = {
-        "description": f"Experiments that symph publishes to {env}",
-        "sourceRepos": [setup.url],
-        "destinations": [target_of(destination) for destination in destinations],
-        "clusterResourceWhitelist": [],
-        "namespaceResourceWhitelist": [{"group": group, "kind": kind} for group, kind in CHART_KINDS],
-    }
-    if setup.gpg_keys:
-        spec |= _integrity(setup)
-    labels = {ENVIRONMENT_LABEL: env}
-    return _object("AppProject", project_name(setup.project, env), setup.namespace, spec, labels)
-
-
-def application_set(setup: ArgoSetup) -> dict[str, object]:
-    """Return the ApplicationSet that makes one Application per pointer."""
-    files = [{"path": below(setup.root, f"envs/*/*/*{POINTER_SUFFIX}")}]
-    generator = {"git": {"repoURL": setup.url, "revision": setup.revision, "files": files}}
-    spec: dict[str, object] = {
-        "goTemplate": True,
-        "goTemplateOptions": ["missingkey=error"],
-        "generators": [generator],
-        "template": {"metadata": _template_metadata(setup), "spec": _template_spec(setup)},
-    }
-    if setup.protects:
-        spec["syncPolicy"] = {"preserveResourcesOnDeletion": True, "applicationsSync": "create-update"}
-    return _object("ApplicationSet", setup.project, setup.namespace, spec)
-
-
-def health_config(checks: Mapping[str, str], namespace: str = "argocd") -> dict[str, object]:
-    """Return the part of ConfigMap argocd-cm that holds health `checks`: Lua by ``<group>_<Kind>``.
-
-    Apply it server-side, so that the other settings in the ConfigMap remain.
-    """
-    metadata = {"name": "argocd-cm", "namespace": namespace, "labels": {"app.kubernetes.io/part-of": "argocd"}}
-    data = {f"resource.customizations.health.{kind}": text for kind, text in sorted(checks.items())}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-
-
-_ANNOTATIONS = {
-    # Avoids rendering for commits elsewhere. It does not protect deleted work: Argo CD 3.5 was seen to recreate a
-    # finished Job, deleted by hand, at the next commit.
-    "argocd.argoproj.io/manifest-generate-paths": ".",
-    # Fields set by admission webhooks do not count as drift.
-    "argocd.argoproj.io/compare-options": "ServerSideDiff=true",
-}
-
-# Use the path of a pointer, not its content: write access to a folder can be controlled, file content cannot.
-_ENV_SEGMENT, _TEAM_SEGMENT = 1, 2
-_NAME = f'{{{{ trimSuffix "{POINTER_SUFFIX}" .path.filename }}}}'
-
-
-def _template_metadata(setup: ArgoSetup) -> dict[str, object]:
-    env, team = setup.segment(_ENV_SEGMENT), setup.segment(_TEAM_SEGMENT)
-    return {
-        "name": app_name(env, team, _NAME),
-        "labels": {"symph.dev/experiment": _NAME, "symph.dev/team": team, "symph.dev/env": env},
-        "annotations": _ANNOTATIONS,
-        "finalizers": ["resources-finalizer.argocd.argoproj.io"],
-    }
-
-
-def _template_spec(setup: ArgoSetup) -> dict[str, object]:
-    return {
-        # Never from the pointer's content: its author could choose a project with more rights.
-        "project": project_name(setup.project, setup.segment(_ENV_SEGMENT)),
-        "source": {
-            "repoURL": setup.url,
-            "targetRevision": setup.revision,
-            "path": below(setup.root, "{{ .chart }}"),
-            # The final newline matters: helm drops a values file of certain lengths without one.
-            "helm": {"releaseName": _NAME, "values": "{{ .values | toJson }}\n"},
-        },
-        "destination": {
-            "server": "{{ if not .destination.name }}{{ .destination.server }}{{ end }}",
-            "name": "{{ .destination.name }}",
-            "namespace": "{{ .destination.namespace }}",
-        },
-        "syncPolicy": {
-            "automated": {"prune": True, "selfHeal": False},
-            "syncOptions": [
-                "ApplyOutOfSyncOnly=true",
-                "FailOnSharedResource=true",
-                "RespectIgnoreDifferences=true",
-                "ServerSideApply=true",
-            ],
-            "retry": {"limit": 5, "backoff": {"duration": "10s", "factor": 2, "maxDuration": "5m"}},
-        },
-        # Kueue starts and stops workloads by this field; it does not count as drift.
-        "ignoreDifferences": [
-            {"group": group, "kind": kind, "jsonPointers": ["/spec/suspend"], **more}
-            for (group, kind), more in _QUEUED.items()
-        ],
-        "info": [{"name": "version", "value": "{{ .version }}"}, {"name": "digest", "value": "{{ .digest }}"}],
-    }
-
-
-def _integrity(setup: ArgoSetup) -> dict[str, object]:
-    """Return the setting that requires signed commits (GPG only). Source: docs/user-guide/source-integrity.md (3.5)."""
-    if setup.version < (3, 5):
-        return {"signatureKeys": [{"keyID": key} for key in setup.gpg_keys]}
-    gpg = {"mode": "head", "keys": list(setup.gpg_keys)}
-    return {"sourceIntegrity": {"git": {"policies": [{"repos": [{"url": setup.url}], "gpg": gpg}]}}}
-
-
-def _object(
-    kind: str, name: str, namespace: str, spec: dict[str, object], labels: dict[str, str] | None = None
-) -> dict[str, object]:
-    metadata = {"name": name, "namespace": namespace, **({"labels": labels} if labels else {})}
-    return {"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "metadata": metadata, "spec": spec}
 
 
 # Sources: argoproj/argo-cd, pkg/apis/application/v1alpha1/types.go (OperationState, ResourceResult, conditions);

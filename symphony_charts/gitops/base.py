@@ -14,10 +14,9 @@ from itertools import combinations, pairwise
 from typing import Protocol
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
-from symphony_charts.formats.yaml_write import dump
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
-from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, helm_release
+from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, source_in
 from symphony_charts.gitops.pointer import Pointer, move_of, parse_pointer, render_pointer
 from symphony_charts.gitops.snapshot import Edits, Snapshot
 from symphony_charts.settings.project import Destination
@@ -75,9 +74,12 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def deploy_folders(env: str, team: str, name: str) -> list[str]:
-    flux = snapshot.flux_path(env, team, name).rpartition("/")[0]
-    return [snapshot.pointer_folder(env, team), "envs", "bootstrap", flux]
+def deploy_folders(env: str, team: str) -> list[str]:
+    return [snapshot.pointer_folder(env, team), "envs", f"envs/{env}", "bootstrap"]
+
+
+def deploy_files(env: str, team: str, name: str) -> list[str]:
+    return [PROJECT_FILE, FLUX_SOURCE_FILE, snapshot.pointer_path(env, team, name)]
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
@@ -121,16 +123,14 @@ def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -
     if before is None:
         _refuse_namesake(tip, pointer)
     where = (pointer.env, pointer.team, pointer.name)
-    edits: dict[str, bytes | None] = {snapshot.pointer_path(*where): None if after is None else render_pointer(after)}
-    flux = snapshot.flux_path(*where)
-    is_flux = tip.entry(FLUX_SOURCE_FILE) is not None or tip.entry(flux) is not None
-    if after is not None and tip.entry(FLUX_SOURCE_FILE) is not None:
-        edits[flux] = dump(helm_release(after, root=tip.root)).encode()
-    if after is None:
-        gone = (flux, snapshot.flux_secret_path(*where))
-        edits |= {path: None for path in gone if tip.entry(path) is not None}
+    source = source_in(tip.read(FLUX_SOURCE_FILE))
+    content = None if after is None else render_pointer(after, source, tip.root)
+    edits: dict[str, bytes | None] = {snapshot.pointer_path(*where): content}
+    secret = snapshot.flux_secret_path(*where)
+    if after is None and tip.entry(secret) is not None:
+        edits[secret] = None
     keeper = snapshot.flux_keeper_path(pointer.env)
-    if is_flux and tip.entry(keeper) is None:
+    if source is not None and tip.entry(keeper) is None:
         edits[keeper] = folder_keeper(pointer.env)
     return edits
 
@@ -151,6 +151,10 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None
         return []
     project = tip.read(PROJECT_FILE)
     warnings = []
+    if not tip.commit:
+        warnings.append("the repository was empty, and no cluster reads it yet: symph gitops init")
+    if unknown := sorted(after.unknown):
+        warnings.append(f"a newer symph wrote {', '.join(unknown)} of this pointer, which stays as it is: update symph")
     if fault := destination_fault(project, after.env, after.destination):
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
     move = move_of(before, after)

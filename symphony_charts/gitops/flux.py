@@ -1,25 +1,48 @@
-"""Flux objects: the repository as a source, and a HelmRelease per pointer.
+"""Flux: under it the pointer of an experiment is its HelmRelease, so that both cannot differ.
 
+The file of a pointer has two documents: the HelmRelease, and what symph alone reads, which kustomize never applies.
 Flux waits for Jobs by default, five minutes, and may uninstall slower ones; the fields below prevent that. Source:
 fluxcd/helm-controller, docs/spec/v2/helmreleases.md; fluxcd/source-controller, docs/spec/v1/gitrepositories.md;
-fluxcd/kustomize-controller, docs/spec/v1/kustomizations.md.
+kubernetes-sigs/kustomize, api/resource/factory.go (DropLocalNodes).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import Values, sub
+from symphony_charts.formats.yaml_read import load_documents
 from symphony_charts.gitops.argocd import app_name
-from symphony_charts.gitops.pointer import Pointer
 from symphony_charts.gitops.snapshot import below
 from symphony_charts.settings.project import Destination
 
 FLUX_SOURCE_FILE = "bootstrap/flux-source.yaml"
 
-_SOURCE_NAME = "symph"
+_API, _KIND = "helm.toolkit.fluxcd.io/v2", "HelmRelease"
 # user@host:path, as in git and ssh; with a slash before the colon it is a local path.
 _SCP = re.compile(r"(?:([\w.+-]+)@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+):(?!//)(.+)", re.ASCII)
+
+
+class FluxSource(NamedTuple):
+    """The GitRepository of a repository: its name and namespace, which its releases share."""
+
+    name: str
+    namespace: str
+
+
+def source_in(content: bytes | None) -> FluxSource | None:
+    """Return the GitRepository in the content of `FLUX_SOURCE_FILE`; None without the file.
+
+    Raises SpecError for a file that is not YAML.
+    """
+    if content is None:
+        return None
+    documents = load_documents(content.decode("utf-8", "replace"))
+    metadata = sub(documents[0][0] if documents else None, "metadata")
+    return FluxSource(str(metadata.get("name") or "symph"), str(metadata.get("namespace") or "flux-system"))
 
 
 def flux_url(url: str) -> str:
@@ -42,59 +65,91 @@ def needs_secret(url: str) -> bool:
     return flux_url(url).startswith("ssh://")
 
 
-def git_repository(
-    url: str, branch: str, namespace: str = "flux-system", secret: str | None = None, *, root: str = ""
+def helm_release(
+    data: Mapping[str, object], place: Destination, source: FluxSource, *, root: str = ""
 ) -> dict[str, object]:
-    """Return the GitRepository of a branch with only charts and releases; `secret` names its credentials."""
-    spec: dict[str, object] = {
-        "interval": "1m",
-        "url": flux_url(url),
-        "ref": {"branch": branch},
-        "sparseCheckout": [below(root, "charts"), below(root, "flux")],
-    }
-    if secret:
-        spec["secretRef"] = {"name": secret}
-    metadata = {"name": _SOURCE_NAME, "namespace": namespace}
-    return {"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": metadata, "spec": spec}
-
-
-def helm_release(pointer: Pointer, namespace: str = "flux-system", *, root: str = "") -> dict[str, object]:
-    """Return the HelmRelease of `pointer`; its paths are relative to the folder `root` of the repository.
+    """Return the HelmRelease of a pointer's `data`; its chart is relative to the folder `root` of the repository.
 
     Raises SpecError for a cluster that Flux cannot reach.
     """
+    env, team, name = (str(data[key]) for key in ("env", "team", "name"))
     no_waiting = {"disableWait": True, "disableWaitForJobs": True, "remediation": {"retries": 0}}
-    source = {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace}
-    place, chart = pointer.destination, f"./{below(root, pointer.chart)}"
+    # By version, not by commit: a published chart never changes, so other commits do not matter.
+    chart = {"chart": f"./{below(root, str(data['chart']))}", "reconcileStrategy": "ChartVersion"}
     spec: dict[str, object] = {
         "interval": "10m",
-        "chart": {
-            # By version, not by commit: a published chart never changes, so other commits do not matter.
-            "spec": {
-                "chart": chart,
-                "sourceRef": source,
-                "reconcileStrategy": "ChartVersion",
-            },
-        },
-        "releaseName": pointer.name,
+        "chart": {"spec": {**chart, "sourceRef": {"kind": "GitRepository", **source._asdict()}}},
+        "releaseName": name,
         "targetNamespace": place.namespace,
         "storageNamespace": place.namespace,
-        "values": pointer.values,
+        "values": data["values"],
         "install": no_waiting,
         "upgrade": {**no_waiting, "cleanupOnFail": True},
     }
     if kubeconfig := _kubeconfig(place):
         spec["kubeConfig"] = {"secretRef": {"name": kubeconfig}}
-    if place.service_account:
-        spec["serviceAccountName"] = place.service_account
-    labels = {"symph.dev/experiment": pointer.name, "symph.dev/team": pointer.team, "symph.dev/env": pointer.env}
+    if account := _account(place, env, source.name):
+        spec["serviceAccountName"] = account
     metadata = {
-        "name": app_name(pointer.env, pointer.team, pointer.name),
-        "namespace": namespace,
-        "labels": labels,
-        "annotations": {"symph.dev/version": pointer.version, "symph.dev/digest": pointer.digest},
+        "name": f"{source.name}-{app_name(env, team, name)}",
+        "namespace": source.namespace,
+        "labels": {"symph.dev/experiment": name, "symph.dev/team": team, "symph.dev/env": env},
+        "annotations": {"symph.dev/digest": data["digest"]},
     }
-    return {"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": metadata, "spec": spec}
+    return {"apiVersion": _API, "kind": _KIND, "metadata": metadata, "spec": spec}
+
+
+def documents_of(data: Mapping[str, object], place: Destination, source: FluxSource, *, root: str) -> list[Values]:
+    """Return the two documents of a pointer's file; see `pointer_data`."""
+    release = helm_release(data, place, source, root=root)
+    held = ("name", "team", "env", "version", "digest", "chart", "values", "apiVersion")
+    metadata = {
+        "name": sub(release, "metadata")["name"],
+        "annotations": {"config.kubernetes.io/local-config": "true"},
+    }
+    head = {"apiVersion": data["apiVersion"], "kind": "Pointer", "metadata": metadata}
+    return [release, {**head, **{key: value for key, value in data.items() if key not in held}}]
+
+
+def is_release(documents: Sequence[object]) -> bool:
+    """Return True if the documents of a pointer's file are those for Flux."""
+    return bool(documents) and isinstance(documents[0], dict) and documents[0].get("kind") == _KIND
+
+
+def pointer_data(documents: Sequence[object]) -> Values:
+    """Return a pointer's data from the documents of its file; edits of the HelmRelease count."""
+    release, rest = documents[0], dict(sub(documents[1])) if len(documents) > 1 else {}
+    spec, labels = sub(release, "spec"), sub(release, "metadata", "labels")
+    for key in ("kind", "metadata"):
+        rest.pop(key, None)
+    env = str(labels.get("symph.dev/env", ""))
+    chart = "/".join(str(sub(spec, "chart", "spec").get("chart", "")).split("/")[-4:])
+    place: Values = {**sub(rest, "destination"), "namespace": spec.get("targetNamespace", "default")}
+    named = Destination(**{key: str(place[key]) for key in ("name", "server") if key in place})
+    usual = _kubeconfig(named) if named.name else "", _account(named, env, str(_source(spec)))
+    found = sub(spec, "kubeConfig", "secretRef").get("name", ""), spec.get("serviceAccountName", "")
+    for key, value, default in zip(("kubeconfig", "service_account"), found, usual, strict=True):
+        place[key] = "" if value == default else value
+    return {
+        **rest,
+        "name": labels.get("symph.dev/experiment"),
+        "team": labels.get("symph.dev/team"),
+        "env": env,
+        "version": chart.rpartition("/")[2],
+        "digest": sub(release, "metadata", "annotations").get("symph.dev/digest"),
+        "chart": chart,
+        "values": spec.get("values") or {},
+        "destination": place,
+    }
+
+
+def _source(spec: Mapping[str, object]) -> object:
+    return sub(spec, "chart", "spec", "sourceRef").get("name", "")
+
+
+def _account(place: Destination, env: str, source: str) -> str:
+    """Return the account of a release: that of its environment, if it is in Flux's own cluster."""
+    return place.service_account or (f"{source}-{env}" if place.is_own_cluster and not place.kubeconfig else "")
 
 
 def _kubeconfig(place: Destination) -> str:
@@ -116,23 +171,3 @@ def folder_keeper(env: str) -> bytes:
     """Return the file that keeps an environment's folder: without the folder Flux stops and prunes nothing."""
     text = f"What Flux runs in {env}. This file stays when the last experiment is retired, so that Flux sees it go.\n"
     return text.encode()
-
-
-def release_kustomization(
-    env: str, namespace: str = "flux-system", sops_secret: str = "", *, root: str = ""
-) -> dict[str, object]:
-    """Return the Kustomization that applies the HelmReleases of an environment, and removes retired ones.
-
-    `sops_secret` names the Secret with the keys for decrypting Secrets.
-    """
-    spec: dict[str, object] = {
-        "interval": "10m",
-        "path": f"./{below(root, 'flux')}/{env}",
-        "prune": True,
-        "wait": False,
-        "sourceRef": {"kind": "GitRepository", "name": _SOURCE_NAME, "namespace": namespace},
-    }
-    if sops_secret:
-        spec["decryption"] = {"provider": "sops", "secretRef": {"name": sops_secret}}
-    metadata = {"name": f"symph-{env}", "namespace": namespace}
-    return {"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": metadata, "spec": spec}

@@ -1,35 +1,40 @@
 """A pointer: the version that an environment runs, its values and its history.
 
-Argo CD's ApplicationSet reads this small file, so every field is always present.
+Argo CD's ApplicationSet reads this small file, so every field is always present. Under Flux it is a HelmRelease.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from symphony_charts.chart.archive import content_digest, packed
 from symphony_charts.chart.release import Overrides, user_values
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats.data import Values
-from symphony_charts.formats.yaml_read import load
-from symphony_charts.formats.yaml_write import dump
+from symphony_charts.formats.data import Values, sub
+from symphony_charts.formats.yaml_read import load_documents
+from symphony_charts.formats.yaml_write import dump, dump_all
 from symphony_charts.gitops.argocd import is_one_cluster, place_key
+from symphony_charts.gitops.flux import FluxSource, documents_of, is_release, pointer_data
 from symphony_charts.settings.project import Destination
 from symphony_charts.system.records import convert
 
 _MAX_HISTORY = 10
 _ALWAYS = ("server", "name", "namespace")
+_API = "symph.dev/v1"
 
 _HEADER = "# Written by symph, which keeps no comments. Change values by `publish --env-set`, or in .symph.yaml.\n"
 
 
-class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Deployed(msgspec.Struct, frozen=True, kw_only=True):
     """One deployment: version, content digest and values, the operation that started it, its time (ISO 8601), author.
 
-    `settings` are the part of `values` that came from settings when it was written.
+    `settings` are the part of `values` that came from settings when it was written. `unknown` are fields of a newer
+    symph, which are kept.
     """
 
     version: str
@@ -39,10 +44,14 @@ class Deployed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     op: str = "publish"
     at: str = ""
     by: str = ""
+    unknown: Values = {}
 
 
-class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An experiment in an environment; `history` holds earlier deployments, newest first."""
+class Pointer(msgspec.Struct, frozen=True, kw_only=True):
+    """An experiment in an environment; `history` holds earlier deployments, newest first.
+
+    `unknown` are fields of a newer symph, which are kept; `is_release`: its file is a HelmRelease, for Flux.
+    """
 
     name: str
     team: str
@@ -53,23 +62,25 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     values: Values = {}
     settings: Values = {}
     destination: Destination = Destination()
-    project: str = "symph"
     op: str = "publish"
     at: str = ""
     by: str = ""
     source: dict[str, str] = {}
     history: list[Deployed] = []
+    unknown: Values = {}
+    is_release: bool = False
 
     @property
     def deployed(self) -> Deployed:
         """The current deployment, as an entry of the history."""
-        return Deployed(**{name: getattr(self, name) for name in Deployed.__struct_fields__})
+        names = [name for name in Deployed.__struct_fields__ if name != "unknown"]
+        return Deployed(**{name: getattr(self, name) for name in names})
 
     def _running(self, deployed: Deployed, **changes: object) -> Pointer:
         """Return the pointer with another deployment, of a chart beside the current one, and other `changes`."""
         # Many releases may share a chart, so the chart's folder may have another name than the release.
         chart = f"{self.chart.rpartition('/')[0]}/{deployed.version}"
-        return msgspec.structs.replace(self, **msgspec.structs.asdict(deployed), chart=chart, **changes)
+        return msgspec.structs.replace(self, **deployed_fields(deployed), chart=chart, **changes)
 
     def moved(self, after: Deployed, destination: Destination | None, source: Mapping[str, str]) -> Pointer:
         """Return the pointer moved to `after` or another destination; a replaced deployment joins the history."""
@@ -124,21 +135,73 @@ def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] 
     return dict(zip(("from", "to", "ends"), move, strict=True)) if move else None
 
 
+def deployed_fields(deployed: Deployed) -> dict[str, Any]:
+    """Return the fields that a pointer takes over from its current deployment."""
+    return {key: value for key, value in msgspec.structs.asdict(deployed).items() if key != "unknown"}
+
+
 def parse_pointer(content: bytes, path: str) -> Pointer:
-    """Return the pointer in the file `path`. Raises SpecError for an invalid one."""
+    """Return the pointer in the file `path`, in the form for Argo CD or Flux. Raises SpecError for an invalid one."""
     try:
-        data = load(content.decode())
-        return convert(data, Pointer)
+        # Words that other programs write without quotes, such as `y`, are text, as for Argo CD.
+        documents = [data for data, _ in load_documents(content.decode())]
+        has_release = is_release(documents)
+        data = pointer_data(documents) if has_release else documents[0] if len(documents) == 1 else None
+        if not isinstance(data, dict):
+            raise SpecError.one("not a pointer: it is no map", at=path, next=_RESTORE)
+        data = dict(data)
+        api = str(data.pop("apiVersion", _API))
+        if re.fullmatch(rf"{re.escape(_API)}(\.\d+)?", api) is None:
+            what = f"this pointer has the version {api}, and this symph reads {_API}"
+            raise SpecError.one(what, at=path, next="install a newer symph")
+        return _pointer(data if api == _API else {**data, "apiVersion": api}, is_release=has_release)
     except (ValueError, msgspec.ValidationError) as error:
-        raise SpecError.one(f"not a pointer: {error}", at=path, next="restore it from Git's history") from error
+        raise SpecError.one(f"not a pointer: {error}", at=path, next=_RESTORE) from error
 
 
-def render_pointer(pointer: Pointer) -> bytes:
-    """Return the file of a pointer; equal pointers give the same bytes."""
-    data = msgspec.to_builtins(pointer)
+_RESTORE = "restore it from Git's history"
+
+
+def _pointer(data: Values, *, is_release: bool) -> Pointer:
+    """Return the pointer of `data`; unknown fields are set aside at the top, in the destination and in the history."""
+    data, unknown = _known(data, Pointer)
+    if isinstance(place := data.get("destination"), dict):
+        data["destination"], rest = _known(place, Destination)
+        unknown |= {"destination": rest} if rest else {}
+    if isinstance(history := data.get("history"), list):
+        data["history"] = [_entry(each) for each in history]
+    return msgspec.structs.replace(convert(data, Pointer), unknown=unknown, is_release=is_release)
+
+
+def _entry(data: object) -> object:
+    if not isinstance(data, dict):
+        return data
+    known, unknown = _known(data, Deployed)
+    return {**known, "unknown": unknown}
+
+
+def _known(data: Values, record: type[msgspec.Struct]) -> tuple[Values, Values]:
+    names = set(record.__struct_fields__) - {"unknown", "is_release"}
+    known = {key: value for key, value in data.items() if key in names}
+    return known, {key: value for key, value in data.items() if key not in names}
+
+
+def render_pointer(pointer: Pointer, source: FluxSource | None = None, root: str = "") -> bytes:
+    """Return the file of a pointer; equal pointers give the same bytes. With Flux's `source` it is a HelmRelease."""
+    data: Values = {"apiVersion": _API, **_flat(msgspec.to_builtins(pointer))}
+    del data["is_release"]
+    place = data["destination"]
     # Fields that only Flux reads are omitted if not set.
-    data["destination"] = {key: value for key, value in data["destination"].items() if value or key in _ALWAYS}
-    return (_HEADER + dump(data)).encode()
+    known = {key: value for key, value in sub(place).items() if value or key in _ALWAYS}
+    data["destination"] = {**known, **sub(pointer.unknown, "destination")}
+    data["history"] = [_flat(msgspec.to_builtins(each)) for each in pointer.history]
+    if source is None:
+        return (_HEADER + dump(data)).encode()
+    return (_HEADER + dump_all(documents_of(data, pointer.destination, source, root=root))).encode()
+
+
+def _flat(data: Values) -> Values:
+    return {**{key: value for key, value in data.items() if key != "unknown"}, **sub(data, "unknown")}
 
 
 def published_digest(files: Mapping[str, bytes]) -> str:

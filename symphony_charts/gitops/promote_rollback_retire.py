@@ -13,6 +13,7 @@ from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
+    deploy_files,
     deploy_folders,
     deploy_warnings,
     expect_version,
@@ -24,6 +25,7 @@ from symphony_charts.gitops.pointer import (
     Deployed,
     Given,
     Pointer,
+    deployed_fields,
     environment_values,
     move_of,
     parse_pointer,
@@ -59,7 +61,7 @@ class Promote:
         return _folders(self.team, self.name, self.before, self.after)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return [snapshot.pointer_path(env, self.team, self.name) for env in (self.before, self.after)]
+        return [path for env in (self.before, self.after) for path in deploy_files(env, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
         """Return the pointer of `after` with the version of `before`. Raises NotFound or Conflict."""
@@ -94,7 +96,7 @@ class Promote:
             chart=source.chart,
             destination=self.destination or source.destination,
             source={"from": self.before},
-            **msgspec.structs.asdict(after),
+            **deployed_fields(after),
         )
 
 
@@ -118,7 +120,7 @@ class Rollback:
         return _folders(self.team, self.name, self.env)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return [snapshot.pointer_path(self.env, self.team, self.name)]
+        return deploy_files(self.env, self.team, self.name)
 
     def change(self, tip: Snapshot) -> Change:
         """Return the restored pointer. Raises NotFound if the history or the repository lacks that version."""
@@ -152,10 +154,10 @@ class Retire:
     expect: str | None = None
 
     def folders(self) -> Iterable[str]:
-        return deploy_folders(self.env, self.team, self.name)
+        return deploy_folders(self.env, self.team)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return [snapshot.pointer_path(self.env, self.team, self.name)]
+        return deploy_files(self.env, self.team, self.name)
 
     def change(self, tip: Snapshot) -> Change:
         """Return the removal of the pointer; empty if it is already gone."""
@@ -177,7 +179,7 @@ class Retire:
 
 
 def _folders(team: str, name: str, *envs: str) -> list[str]:
-    return [snapshot.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team, name))]
+    return [snapshot.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team))]
 
 
 def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:

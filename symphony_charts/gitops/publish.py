@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
 import semver
 
 from symphony_charts.chart.archive import FIRST_VERSION, check_version, compare_values, next_version
@@ -16,17 +15,17 @@ from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.gitops import snapshot
-from symphony_charts.gitops.argocd import PROJECT_FILE
 from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
+    deploy_files,
     deploy_folders,
     deploy_warnings,
     expect_version,
     new_beside,
     pointer_or_none,
 )
-from symphony_charts.gitops.pointer import Deployed, Given, Pointer, environment_values, move_of
+from symphony_charts.gitops.pointer import Deployed, Given, Pointer, deployed_fields, environment_values, move_of
 from symphony_charts.gitops.published import run_of
 from symphony_charts.gitops.snapshot import Entry, Snapshot, entries_id, file_entry, top_entries
 from symphony_charts.settings.project import Destination
@@ -128,7 +127,7 @@ class Publish:
     def folders(self) -> Iterable[str]:
         yield snapshot.versions_path(self.team, self.name)
         if self.env is not None:
-            yield from deploy_folders(self.env, self.team, self._release)
+            yield from deploy_folders(self.env, self.team)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
         """Yield the pointer, and what is read of the newest version, which usually is the running one."""
@@ -138,8 +137,7 @@ class Publish:
         elif last is not None and self.version is None:
             yield f"{snapshot.chart_path(self.team, self.name, last)}/values.yaml"
         if self.env is not None:
-            yield PROJECT_FILE
-            yield snapshot.pointer_path(self.env, self.team, self._release)
+            yield from deploy_files(self.env, self.team, self._release)
             if self.secret_file is not None:
                 yield snapshot.flux_secret_path(self.env, self.team, self._release)
 
@@ -224,7 +222,7 @@ class Publish:
             chart=snapshot.chart_path(self.team, self.name, now.version),
             destination=self.destination or Destination(),
             source=dict(self.source),
-            **msgspec.structs.asdict(now),
+            **deployed_fields(now),
         )
 
     def _secret_edits(self, tip: Snapshot) -> dict[str, bytes | None]:

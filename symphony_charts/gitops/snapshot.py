@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from symphony_charts.errors import Conflict, Problem, SpecError, ToolFailed
@@ -136,6 +136,27 @@ class Snapshot:
             level = [path for path, entry in children if entry.is_folder]
         return files
 
+    def edited(self, edits: Edits) -> Snapshot:
+        """Return the snapshot after `edits` of files."""
+        self.load(path.rpartition("/")[0] for path in edits)
+        made = replace(self, _folders={"": {}, **self._folders}, _files=dict(self._files))
+        for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
+            parent, _, name = path.rpartition("/")
+            if content is None:
+                made._folders[parent] = {key: entry for key, entry in made.folder(parent).items() if key != name}
+                continue
+            for folder in ancestors([parent])[1:]:
+                if made.entry(folder) is None:
+                    made._put(folder, Entry(mode=FOLDER, oid=""))
+                    made._folders[folder] = {}
+            made._put(path, file_entry(content))
+            made._files[path] = content
+        return made
+
+    def _put(self, path: str, entry: Entry) -> None:
+        parent, _, name = path.rpartition("/")
+        self._folders[parent] = {**self.folder(parent), name: entry}
+
 
 def _unreadable(path: str) -> ToolFailed:
     """Return the error for an entry that exists and cannot be read; it must never count as absent."""
@@ -218,6 +239,7 @@ def check_edits(tip: Snapshot, edits: Edits) -> None:
 _FOLDER = re.compile(r"[\w.@+-]+", re.ASCII)
 
 POINTER_SUFFIX = ".symph-app.yaml"
+ENCRYPTED_SUFFIX = ".secret.yaml"
 
 
 def versions_path(team: str, name: str) -> str:
@@ -254,18 +276,14 @@ def pointer_paths(tip: Snapshot, env: str | None = None) -> list[str]:
     return [path for path in paths if pointer_name(path) is not None]
 
 
-def flux_path(env: str, team: str, name: str) -> str:
-    return f"flux/{env}/{team}/{name}.yaml"
-
-
 def flux_keeper_path(env: str) -> str:
-    """Return the path of the file that keeps an environment's folder of HelmReleases; not YAML, so Flux ignores it."""
-    return f"flux/{env}/README.md"
+    """Return the path of the file that keeps an environment's folder; not YAML, so Flux ignores it."""
+    return f"envs/{env}/README.md"
 
 
 def flux_secret_path(env: str, team: str, name: str) -> str:
     """Return the path of an experiment's encrypted Secret, which Flux decrypts."""
-    return f"flux/{env}/{team}/{name}.secret.yaml"
+    return f"envs/{env}/{team}/{name}{ENCRYPTED_SUFFIX}"
 
 
 def ancestors(paths: Iterable[str]) -> list[str]:

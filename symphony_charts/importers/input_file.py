@@ -80,8 +80,10 @@ def _keys(data: object) -> Iterable[object]:
     return data if isinstance(data, dict) else ()
 
 
-def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
-    """Return the documents of a YAML or JSON file; with `python_tags`, ignore tags of Python objects.
+def read(content: bytes, name: str, *, python_tags: bool = False, is_compose: bool = False) -> Source:
+    """Return the documents of a YAML or JSON file.
+
+    With `python_tags`, ignore tags of Python objects; with `is_compose`, read numbers and tags as docker compose does.
 
     Raises SpecError, with file and line, if the content is not text or YAML, too large, or nested too deeply.
     """
@@ -91,7 +93,9 @@ def read(content: bytes, name: str, *, python_tags: bool = False) -> Source:
             return Source(name=name, text=text, documents=data)
         documents = tuple(
             Document(data=data, lines=lines)
-            for data, lines in load_documents(_without_python_tags(text) if python_tags else text)
+            for data, lines in load_documents(
+                _without_python_tags(text) if python_tags else text, is_compose=is_compose
+            )
             if data is not None
         )
     except SpecError as error:

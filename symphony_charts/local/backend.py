@@ -121,6 +121,8 @@ class ProcessFiles:
 
 # Polling interval for a run that does not notify this machine of changes, in seconds.
 _LOOK_S = 2.0
+# Of an unfinished line only the end is read: a progress bar may have grown for days.
+_UNFINISHED_BYTES = 4096
 
 
 class LocalWatcher:
@@ -129,6 +131,8 @@ class LocalWatcher:
 
     def __init__(self) -> None:
         self._cpu_seen: dict[str, tuple[float, float]] = {}
+        # The size of each log, and the text behind its last line feed.
+        self._unfinished: dict[Path, tuple[int, str]] = {}
         self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
@@ -212,6 +216,25 @@ class LocalWatcher:
         run = find_run(name)
         last = {process.path: tail_of(run.process_dir(process.slot) / "log", 1) for process in run.state().processes}
         return {path: lines[0] for path, lines in last.items() if lines}
+
+    def unfinished_lines(self, name: str) -> Mapping[str, str]:
+        """Return the text behind the last line feed of each running process."""
+        run = find_run(name)
+        running = [process for process in run.state().processes if process.phase == "running"]
+        texts = {process.path: self._unfinished_line(run.process_dir(process.slot) / "log") for process in running}
+        return {path: text for path, text in texts.items() if text}
+
+    def _unfinished_line(self, log: Path) -> str:
+        try:
+            size = log.stat().st_size
+            if self._unfinished.get(log, (-1, ""))[0] != size:
+                with log.open("rb") as file:
+                    file.seek(max(0, size - _UNFINISHED_BYTES))
+                    text = file.read().rpartition(b"\n")[2].decode("utf-8", "replace")
+                self._unfinished[log] = (size, text)
+        except OSError:
+            return ""
+        return self._unfinished[log][1]
 
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -113,7 +114,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         state = run.state()
         view, note = _view(run, state)
     instances = tuple(_instance(run, process, state, plan, view) for process in state.processes)
-    phase = "lost" if view == "lost" else RUN_PHASES.get(state.phase) or _phase_of_live(instances, view)
+    phase = "lost" if view == "lost" else RUN_PHASES.get(state.phase) or _phase_of_live(instances, plan, view)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -131,10 +132,11 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     )
 
 
-def _phase_of_live(instances: Sequence[InstanceStatus], view: _View) -> Phase:
+def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _View) -> Phase:
     """Return the phase of a run that has not ended; when all processes have, their logs are still being written."""
     awaited = [instance for instance in instances if not instance.is_service] or instances
-    has_ended = all(instance.phase in FINAL for instance in awaited)
+    watched = {planned.path for planned in plan.processes if planned.on_exit == "wait"}
+    has_ended = all(one.phase in FINAL and not (one.phase == "failed" and one.path in watched) for one in awaited)
     if has_ended and view != "unsupervised":
         return "stopping"
     phase = overall(instances)
@@ -224,6 +226,22 @@ def _services(plan: LocalPlan) -> Iterator[ServiceStatus]:
         yield ServiceStatus(name=name, address=f"{next(hosts, plan.base_address)}:{port}")
 
 
+# Variables on which programs commonly depend.
+_NOTABLE = re.compile(
+    r"PYTHON(?:PATH|HOME)|LD_(?:LIBRARY_PATH|PRELOAD)|CONDA_PREFIX|(?:HTTPS?|FTP|ALL|NO)_PROXY|\w*_(?:API_KEY|TOKEN)"
+    r"|(?:CUDA|NCCL|OMP|MKL|HF|WANDB|MLFLOW|TORCH|JAX|XLA|TF|AWS|GOOGLE|AZURE|MUJOCO|SSL|REQUESTS)_\w+",
+    re.IGNORECASE,
+)
+# Number of last lines in which a failed process may name a variable.
+_LAST_LINES = 5
+
+
+def missed_variables(run: Run, slot: int) -> str:
+    """Return the names of variables of the caller that a failed process may miss: notable ones, and those it named."""
+    words = set(re.findall(r"[A-Z_][A-Z0-9_]{2,}", "\n".join(tail_of(run.process_dir(slot) / "log", _LAST_LINES))))
+    return ", ".join(name for name in run.plan().not_passed if name in words or _NOTABLE.fullmatch(name))
+
+
 def run_events(run: Run) -> list[Event]:
     """Return starts and ends as the supervisor noted them, oldest first; of long records the last ones."""
     state = run.state()
@@ -245,6 +263,10 @@ def run_events(run: Run) -> list[Event]:
             message = f"exit status {'unknown' if one.status is None else one.status}"
             message += f" ({one.cause})" if one.cause else ""
             events.append(Event(time=one.ended, kind=kind, about=about, reason=reason, message=message))
+        is_failed = process.ended and process.phase in ("failed", "backoff")
+        if is_failed and (names := missed_variables(run, process.slot)):
+            text = f"{names}: set in the shell that started it; `local.pass_env` passes them"
+            events.append(Event(time=process.ended, kind="Warning", about=about, reason="NotPassed", message=text))
         since = waiting_since(process, state)
         words = wait_words(process.slot, state, plan) if plan and time.time() - since >= LONG_S else ""
         if words:

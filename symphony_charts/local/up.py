@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec.structs import replace
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, ToolFailed
 from symphony_charts.local import tmux_client
@@ -31,7 +34,7 @@ from symphony_charts.local.run_folder import (
     remove_folder,
     rewrite,
 )
-from symphony_charts.local.runs import Run, home, live_runs
+from symphony_charts.local.runs import Run, find_slots, home, live_runs
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import request
 from symphony_charts.local.supervisor.shutdown import (
@@ -99,6 +102,8 @@ def describe(plan: LocalPlan) -> str:
 _TAKEOVER_S = 120.0
 # Timeout, ten times the usual, for a run to end by itself while it is being changed.
 _ENDING_S = 10.0
+# Source: unix(7), the size of sun_path.
+_LONGEST_SOCKET = 107
 # Give up stopping after this many supervisors have died or failed to write.
 _ATTEMPTS = 3
 
@@ -114,12 +119,14 @@ def up(
     is_new: bool = False,
     spare: SupervisorProcess | None = None,
     touched: Mapping[int, str] = MappingProxyType({}),
+    watched: Sequence[str] = (),
     show: Callable[[Mapping[str, object], str], None] = lambda _data, text: print(text, end=""),  # noqa: T201
 ) -> Run | None:
     """Start `experiment`, whose relative paths start at `folder`; return once every process has started.
 
     If it runs already, restart only the changed processes in that run, and the slots in `touched` for the reasons given
-    there; `force` ends that run first, `is_new` refuses. With `share_gpus` runs may share GPUs. A `spare` supervisor
+    there; `force` ends that run first, `is_new` refuses. Processes in `watched` (``""``: all) wait for a restart when
+    they fail, and end nothing. With `share_gpus` runs may share GPUs. A `spare` supervisor
     saves the time of starting one. With `dry_run` start nothing, and pass the plan to `show`, as data and as text.
     Raises Conflict if that run came from another folder or cannot be changed, or if other runs hold the GPUs;
     SpecError, PlacementError, ToolMissing or ToolFailed if this machine cannot run the experiment.
@@ -129,6 +136,7 @@ def up(
         if live_run is not None:
             refuse_takeover(live_run, folder, is_new=is_new)
             plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
+            plan = with_watched(plan, watched)
             changes = changes_of(live_run, plan, touched)
             if dry_run:
                 show(restart_data(plan, changes), changes_text(plan, changes))
@@ -140,7 +148,19 @@ def up(
             plan = plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)
             show(plan_data(plan), describe(plan))
             return None
-        return _start(experiment, services, folder, share_gpus=share_gpus, spare=spare)
+        return _start(experiment, services, folder, watched, share_gpus=share_gpus, spare=spare)
+
+
+def with_watched(plan: LocalPlan, names: Sequence[str]) -> LocalPlan:
+    """Return `plan` with processes that wait for a restart when they fail: those that `names` fit, ``""`` all."""
+    slots = {slot for name in names for slot in (find_slots(plan, name) if name else range(len(plan.processes)))}
+    return replace(
+        plan,
+        processes=tuple(
+            replace(process, on_exit="wait") if process.slot in slots and process.on_exit != "restart" else process
+            for process in plan.processes
+        ),
+    )
 
 
 def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
@@ -165,6 +185,7 @@ def _start(
     experiment: Experiment,
     services: Sequence[Service],
     folder: Path,
+    watched: Sequence[str],
     *,
     share_gpus: bool,
     spare: SupervisorProcess | None,
@@ -176,7 +197,7 @@ def _start(
     _restore_supervisors(experiment)
     with take_gpus(experiment, run.folder, share=share_gpus) as gpus, port_lock(experiment):
         # A supervisor must be started while the GPU locks are held, so that it inherits them.
-        _begin(run, experiment, services, folder, gpus, None if gpus.ids else spare)
+        _begin(run, experiment, services, folder, watched, gpus, None if gpus.ids else spare)
     return run
 
 
@@ -185,10 +206,14 @@ def _begin(
     experiment: Experiment,
     services: Sequence[Service],
     folder: Path,
+    watched: Sequence[str],
     gpus: Gpus,
     spare: SupervisorProcess | None,
 ) -> None:
     quote_path(str(run.folder))
+    if len(os.fsencode(run.socket)) > _LONGEST_SOCKET:
+        what = f"the path of the socket of tmux is longer than {_LONGEST_SOCKET} bytes"
+        raise ToolFailed(what, str(run.socket), "set SYMPH_RUNTIME_DIR to a folder with a shorter path")
     refuse_full_disk(run.home)
     remover.make(run.home, run.experiment, run.run_id)
     # Also removes mount points of runs that were killed together with all their supervisors.
@@ -197,7 +222,7 @@ def _begin(
     supervisor = spare or SupervisorProcess()
     try:
         write_identity(run.folder)
-        plan = plan_here(experiment, services, folder, run.run_id, gpus=gpus)
+        plan = with_watched(plan_here(experiment, services, folder, run.run_id, gpus=gpus), watched)
         check_capacity(len(plan.processes))
         lay_out_shared(run, plan)
         commits = check_out_all(plan.checkouts)

@@ -7,14 +7,14 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from symphony_charts.chart.build.chart import Release, build
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.secrets.leaks import Guard
+from symphony_charts.secrets.leaks import Allowance, Guard
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import allocate
@@ -104,10 +104,10 @@ def secret_object(
     }
 
 
-def guard_of(specs: list[SpecFile], allowed: Collection[str] = ()) -> Guard:
+def guard_of(specs: list[SpecFile], allowed: Iterable[Allowance] = ()) -> Guard:
     """Return a guard that refuses to send the secret files of `specs` on this machine, and tokens.
 
-    `allowed` are fingerprints of findings that are not secret.
+    `allowed` are findings that are not secret.
     """
     secrets: dict[str, bytes] = {}
     for spec in specs:

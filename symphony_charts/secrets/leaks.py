@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from typing import Protocol
 
 from symphony_charts.errors import Conflict
 from symphony_charts.secrets.decoding import View, is_large_binary, views
@@ -173,6 +175,41 @@ class Leak:
         return f"{self.path}{f':{self.line}' if self.line else ''} holds {self.name} ({self.how})"
 
 
+class Allowance(Protocol):
+    """A finding that is no secret: by its fingerprint, or by rule, place (a glob) and pattern, as far as they are set.
+
+    A pattern has to match all of the secret.
+    """
+
+    @property
+    def fingerprint(self) -> str: ...
+    @property
+    def rule(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def pattern(self) -> str: ...
+
+
+def _is_at(path: str, glob: str) -> bool:
+    """Return True if a path or its end is like `glob`: a chart is searched before it has a place in a repository."""
+    parts = path.split("/")
+    ends = ("/".join(parts[number:]) for number in range(len(parts)))
+    return any(fnmatchcase(end, glob.removeprefix("*/")) for end in ends)
+
+
+def _covers(allowance: Allowance, found: Found, path: str) -> bool:
+    if allowance.fingerprint:
+        # Computing a fingerprint is slow, so look at the rule first.
+        is_rule = allowance.fingerprint in (found.rule, f"{found.rule}:{allowance.fingerprint.rpartition(':')[2]}")
+        return is_rule and fingerprint_of(found) == allowance.fingerprint
+    return (
+        allowance.rule in ("", found.rule)
+        and (not allowance.path or _is_at(path, allowance.path))
+        and (not allowance.pattern or re.fullmatch(allowance.pattern.encode(), found.secret) is not None)
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Form:
     """One form of a declared secret: the secret's name, the piece of it, and its encoding."""
@@ -196,13 +233,11 @@ class _Form:
 class Guard:
     """A search for `secrets` (contents by name), keys and tokens in files that leave this machine.
 
-    Findings whose fingerprint is in `allowed` are ignored.
+    Findings that one of `allowed` covers are ignored.
     """
 
-    def __init__(self, secrets: Mapping[str, bytes], *, allowed: Collection[str] = ()) -> None:
-        self._allowed = frozenset(allowed)
-        # Computing a fingerprint is slow, so look at the rule first.
-        self._allowed_rules = {text.rpartition(":")[0] for text in self._allowed} | self._allowed
+    def __init__(self, secrets: Mapping[str, bytes], *, allowed: Iterable[Allowance] = ()) -> None:
+        self._allowed = tuple(allowed)
         self._forms: dict[bytes, _Form] = {}
         for name, content in secrets.items():
             for piece, part in pieces(content):
@@ -252,14 +287,15 @@ class Guard:
 
     def _in_names(self, paths: set[str]) -> tuple[dict[str, str], list[Leak]]:
         """Return the leaks in the names of files and folders, and the parts of paths to redact."""
-        # Search folders and file names once each, and all as one text: a thousand charts have few names.
+        # Search folders and file names once each, and all as one text: a thousand charts have few names. Rules expect
+        # that a token ends at a blank or a quote, so the words of a name are searched, too.
         parts = sorted({part for path in paths for part in (path.rpartition("/")[0], path.rpartition("/")[2]) if part})
-        together = View(path="", data="\n".join(parts).encode("utf-8", "surrogateescape"))
+        texts = {part: _words_of(part) for part in parts}
+        together = View(path="", data=b"\n".join(texts.values()))
         hidden: dict[str, str] = {}
         leaks: list[Leak] = []
         if any(True for view in views("", together.data) for _ in self._in_views([view])):
-            for part in parts:
-                data = part.encode("utf-8", "surrogateescape")
+            for part, data in texts.items():
                 found = [leak for view in views("", data) for leak in self._in_views([view])]
                 if found:
                     hidden[part] = _without(part, [leak.found.secret for leak in found])
@@ -274,12 +310,19 @@ class Guard:
         layers = ", ".join(f"in {layer}" for layer in view.layers)
         how = ", ".join(filter(None, (layers, how))) or "in the clear"
         for found in findings:
-            if found.rule in self._allowed_rules and fingerprint_of(found) in self._allowed:
+            if any(_covers(allowance, found, view.path) for allowance in self._allowed):
                 continue
             line = 0 if name or view.layers else view.data.count(b"\n", 0, found.start) + 1
             yield Leak(
                 path=view.path, name=name or f"a secret by the rule {found.rule}", how=how, line=line, found=found
             )
+
+
+def _words_of(name: str) -> bytes:
+    """Return a name, and its words in lines of their own if it has several."""
+    data = name.encode("utf-8", "surrogateescape")
+    words = re.split(rb"[./:@=,]", data)
+    return b"\n".join([data, *words] if len(words) > 1 else [data])
 
 
 def _without(part: str, secrets: list[bytes]) -> str:
@@ -305,12 +348,12 @@ def _raise(leaks: list[Leak]) -> None:
     if len(leaks) > _MOST_SHOWN:
         others.append(f"{len(leaks) - _MOST_SHOWN} more")
     what = "; ".join([str(leaks[0]), *others])
-    allowed = "; ".join(dict.fromkeys(leak.fingerprint for leak in leaks[:_MOST_SHOWN]))
+    allowed = "' '".join(dict.fromkeys(leak.fingerprint for leak in leaks[:_MOST_SHOWN]))
     raise Conflict(f"{what}; nothing was sent", leaks[0].path, _remediation(allowed))
 
 
 def _remediation(fingerprints: str) -> str:
     return (
-        "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec; what is none is allowed in"
-        f" .symph.yaml by `allow_leaks: [{{fingerprint: ..., reason: ...}}]` with {fingerprints}"
+        "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec; if it is none:"
+        f" symph gitops allow '{fingerprints}' --reason WHY"
     )

@@ -5,7 +5,9 @@ The user's settings are in $XDG_CONFIG_HOME/symph/config.yaml, with the same key
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -49,20 +51,14 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     Attributes:
         url: Address, as git accepts it, without a password.
         branch: Branch that Argo CD or Flux reads.
-        project: Argo CD AppProject of the applications.
         author: Author of commits, `NAME <ADDRESS>`; if empty, git's own setting.
-        sign: Key that signs commits, an SSH key or `gpg:KEYID`; if empty, git's own setting.
         path: Folder for charts and environments in a larger repository.
-        forge: Kind of server, if its name does not show it; for links to a review.
     """
 
     url: str
     branch: str = "main"
-    project: str = "symph"
     author: str = ""
-    sign: str = ""
     path: str = ""
-    forge: Literal["", "github", "gitlab", "gitea"] = ""
 
     def __post_init__(self) -> None:
         """Raise SpecError for an address that is unsafe to pass to git."""
@@ -76,7 +72,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     Attributes:
         certificate: Certificate for sealed Secrets: a file next to the settings, an address, or `cluster`.
-        context: Context of the kubeconfig, for `status` and to check Secrets before a publish.
+        context: Context of the kubeconfig, for `status`.
         server: Address of the cluster's API server; by default the cluster of Argo CD or Flux.
         cluster: Argo CD's name of the cluster, instead of `server`.
         namespace: Namespace on that cluster.
@@ -113,15 +109,21 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class AllowedLeak(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Allowed finding of the leak guard.
+    """Allowed findings of the leak guard: one by its fingerprint, or all of a rule or pattern in some files.
 
     Attributes:
         fingerprint: Fingerprint from the error message.
+        rule: Rule of the guard, instead of a fingerprint.
+        pattern: Regular expression for the whole text that was found, instead of a fingerprint.
+        path: Files in which rule or pattern count: their path or its end, with `*` for any text; if empty, all.
         reason: Reason why it is not a secret.
     """
 
-    fingerprint: str
     reason: str
+    fingerprint: str = ""
+    rule: str = ""
+    pattern: str = ""
+    path: str = ""
 
 
 class Defaults(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -175,9 +177,9 @@ class Settings(Keys, frozen=True, kw_only=True):
     path: Path | None = None
 
     @property
-    def allowed_leaks(self) -> frozenset[str]:
-        """The fingerprints that the leak guard lets out."""
-        return frozenset(each.fingerprint for each in self.allow_leaks)
+    def allowed_leaks(self) -> tuple[AllowedLeak, ...]:
+        """The findings that the leak guard lets out."""
+        return tuple(self.allow_leaks)
 
     def environment(self, name: str | None) -> str:
         """Return environment `name`, or the only one if it is None. Raises UsageError if it is ambiguous or unknown."""
@@ -275,12 +277,25 @@ def _settings_in(data: object) -> Settings:
         if isinstance(server, str) and (fault := address_fault(server, f"environments.{name}.server")):
             faults.append(fault)
     for index, each in enumerate(data["allow_leaks"] if isinstance(data.get("allow_leaks"), list) else []):
-        if isinstance(reason := sub(each).get("reason"), str) and not reason.strip():
-            path = f"allow_leaks[{index}].reason"
-            faults.append(Problem(what="no reason is given", path=path, next="say why it is no secret"))
+        faults += _faults_of_allowance(sub(each), f"allow_leaks[{index}]")
     if faults:
         raise SpecError(faults)
     return convert(data, Settings)
+
+
+def _faults_of_allowance(data: dict[str, object], path: str) -> Iterator[Problem]:
+    if isinstance(reason := data.get("reason"), str) and not reason.strip():
+        yield Problem(what="no reason is given", path=f"{path}.reason", next="say why it is no secret")
+    has_rule = bool(data.get("rule") or data.get("pattern"))
+    if bool(data.get("fingerprint")) == has_rule:
+        what = "it names what may go out in no way, or in two"
+        yield Problem(what=what, path=path, next="give a fingerprint, or a rule with a path or pattern, or a pattern")
+    elif data.get("rule") and not (data.get("path") or data.get("pattern")):
+        yield Problem(what="it switches off a rule in all files", path=path, next="add `path` or `pattern`")
+    try:
+        re.compile(str(data.get("pattern", "")))
+    except re.error as error:
+        yield Problem(what=f"not a regular expression: {error}", path=f"{path}.pattern")
 
 
 def _placed(environment: Environment, folder: Path) -> Environment:

@@ -18,12 +18,14 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_read import line_of, load_with_problems, place
-from symphony_charts.spec.checks.names import with_clean_names
+from symphony_charts.spec.checks.finish import with_env
+from symphony_charts.spec.checks.names import may_be_set, with_clean_names
 from symphony_charts.spec.data import Lock, at_changes, changed, from_data, parse, read_record, spec_path, to_data
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.python_files import refuse_words, run_file
 from symphony_charts.spec.sources import ConfigFile, SecretFile
+from symphony_charts.spec.variable_names import parse_env_file
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
 _BEGIN = "symph init NAME makes a spec to begin with"
@@ -322,19 +324,41 @@ def with_location(error: SpecError, path: Path, text: str, changes: Sequence[str
 
 
 def with_files(experiment: Experiment, folder: Path) -> Experiment:
-    """Return `experiment` with the content of its config files and absolute paths of its secret files.
+    """Return `experiment` with the content of its config and env files, and absolute paths of its secret files.
 
     Relative paths start at `folder`. Raises SpecError for all unreadable files.
     """
-    if not experiment.configs and not experiment.secrets:
+    if not experiment.configs and not experiment.secrets and not experiment.env_file:
         return experiment
     problems: list[Problem] = []
     folder = folder.absolute()
     configs = {name: _config(name, config, folder, problems) for name, config in experiment.configs.items()}
     secrets = [_secret(secret, folder) for secret in experiment.secrets]
+    env = {
+        key: value
+        for number, name in enumerate(experiment.env_file)
+        for key, value in _env_of(name, number, folder, problems).items()
+    }
     if problems:
         raise SpecError(problems)
-    return msgspec.structs.replace(experiment, configs=configs, secrets=secrets)
+    experiment = msgspec.structs.replace(experiment, configs=configs, secrets=secrets, env_file=[])
+    return with_env(experiment, env) if env else experiment
+
+
+def _env_of(name: str, number: int, folder: Path, problems: list[Problem]) -> dict[str, str]:
+    where = f"env_file[{number}]"
+    try:
+        env = parse_env_file(_resolve(name, folder).read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        what = f'cannot read "{name}": {reason}'
+        problems.append(Problem(what=what, path=where, next="relative paths count from the folder of the spec file"))
+        return {}
+    if wrong := [key for key, value in env.items() if not may_be_set(key) or _NOT_TEXT.search(value)]:
+        what = f'"{name}" sets {", ".join(wrong)}, which no process can have'
+        problems.append(Problem(what=what, path=where, next="lines are NAME=value, and SYMPH_* belong to symph"))
+    # The values are plain text: `$(NAME)` is no reference in them.
+    return {key: re.sub(r"\$(?=[$(])", "$$", value) for key, value in env.items()}
 
 
 def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]) -> ConfigFile:

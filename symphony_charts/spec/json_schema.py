@@ -97,7 +97,7 @@ _SERVICES: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": {"anyOf": [_
 _CONNECTS: Schema = {"anyOf": [_SERVICE, {"type": "array", "items": _SERVICE}]}
 _WORD_FIELDS = (
     *("command", "args", "cmds", "preamble", "after", "names"),
-    *("done_when", "order", "only", "also_at", "groups", "pass_env"),
+    *("done_when", "order", "only", "also_at", "groups", "pass_env", "env_file"),
 )
 _TEXT_FIELDS = ("requests", "limits", "labels", "annotations", "node_selector", "capabilities")
 

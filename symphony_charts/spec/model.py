@@ -295,7 +295,7 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     Attributes:
         preamble: Lines that run in bash before each process, and may set its environment.
         env: Variables of every process.
-        pass_env: Variables of the caller that are let through.
+        pass_env: Variables of the caller that are let through, by name or pattern (`WANDB_*`, `*`).
         cwd: Folder in which processes start; without one that of the spec.
         tty: Whether processes have a terminal.
         on_exit: What becomes of the run when a process fails for good: `stop-all` ends it, `keep` goes on, `restart`
@@ -328,6 +328,8 @@ class Experiment(Record, frozen=True, kw_only=True):
         owner: Put before the name exactly once.
         namespace: The namespace on a cluster; verbs may say another.
         image: Container image of all processes that name none.
+        env: Variables of all processes and steps; those of a process take the place of namesakes.
+        env_file: Files of `NAME=value` lines, relative to the spec, whose variables `env` and processes may override.
         groups: Processes that share pods, by name.
         processes: Lone processes by name, a pod each.
         order: All processes (`name` or `group/name`) in the order of declaration, in which ports are given; needed only
@@ -358,6 +360,8 @@ class Experiment(Record, frozen=True, kw_only=True):
     owner: str | None = None
     namespace: str | None = None
     image: str | None = None
+    env: dict[str, EnvValue] = {}
+    env_file: list[str] = []
     groups: dict[str, ProcessGroup] = {}
     processes: dict[str, Process] = {}
     order: list[str] = []

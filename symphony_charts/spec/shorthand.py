@@ -469,7 +469,8 @@ _STEP: dict[str, _Expander] = {
     for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits", "container_overlay")
 } | {"groups": _form(words)}
 _EXPERIMENT: dict[str, _Expander] = {
-    **dict.fromkeys(("order", "done_when", "image_pull_secrets", "networks"), _form(words)),
+    "env": _Expansion.env,
+    **dict.fromkeys(("env_file", "order", "done_when", "image_pull_secrets", "networks"), _form(words)),
     "processes": _Expansion.process_map,
     "groups": _Expansion.group_map,
     "prepare": _Expansion.step_map,

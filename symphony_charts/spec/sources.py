@@ -161,12 +161,14 @@ class Mount(Record, frozen=True, kw_only=True):
         at: The absolute path in the process.
         read_only: Whether the process may only read.
         sub_path: The folder of the volume that is seen, instead of all.
+        local: The file or folder that is seen instead on one machine.
     """
 
     volume: str
     at: str
     read_only: bool = False
     sub_path: str | None = None
+    local: str | None = None
 
 
 class ConfigFile(Record, frozen=True, kw_only=True):

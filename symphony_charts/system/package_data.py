@@ -92,7 +92,7 @@ def _source(template: str) -> Path:
     return source
 
 
-def bake(source: Path, name: str, answers: Mapping[str, str], scratch: Path) -> Path:
+def bake(source: Path, name: str, answers: Mapping[str, object], scratch: Path) -> Path:
     """Return the folder that cookiecutter makes from `source` below `scratch`, with its own configuration.
 
     Writes nothing to the user's home. Raises ToolFailed if the template does not work.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from symphony_charts.integrations.torchx.mcad import (
+    KubernetesMCADJob,
     app_to_resource,
     get_appwrapper_status,
     get_role_information,
@@ -12,6 +13,7 @@ from symphony_charts.integrations.torchx.mcad import (
 )
 
 __all__ = [
+    "KubernetesMCADJob",
     "app_to_resource",
     "get_appwrapper_status",
     "get_role_information",

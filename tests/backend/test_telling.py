@@ -70,7 +70,7 @@ def test_a_wait_is_told_when_it_is_long_and_when_it_is_very_long() -> None:
     said = {moment: words(teller, moment, instance) for moment, instance in for_ever}
     assert {moment: told for moment, told in said.items() if told} == {
         int(SHORT_S): [("a", "waits for x of b, 3s", False)],
-        int(LONG_S): [("a", "waits for x of b, 30s   next: symph describe e", True)],
+        int(LONG_S): [("a", "waits for x of b, 30s   next: symph status e", True)],
     }
     assert teller.is_somebody_waiting
 

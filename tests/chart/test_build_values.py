@@ -241,3 +241,10 @@ def test_the_values_for_chart_testing_are_taken() -> None:
         given = load(text.decode())
         assert isinstance(given, dict)
         check_values(schema, merge(chart.values, given))
+
+
+@pytest.mark.parametrize("names", [("parameters", "p"), ("p", "parameters")], ids=["service", "group"])
+def test_a_name_may_be_that_of_a_section_elsewhere(names: tuple[str, str]) -> None:
+    service, group = names
+    chart = built({"name": "x", "image": "i", "processes": {group: {"command": "x", "binds": service}}})
+    assert ValuesSchema(chart).problems(chart.values) == []

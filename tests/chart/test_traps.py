@@ -240,3 +240,11 @@ def test_a_variable_that_sh_does_not_hand_on_to_lines_is_found(said: dict[str, o
     experiment = experiment_of(processes={"p": {key: value for key, value in process.items() if value is not None}})
     found = [finding.what for finding in lint(chart_of(experiment)) if finding.rule == "cmds-env"]
     assert ["discovery.type" in what for what in found] == [True] * warned
+
+
+@pytest.mark.parametrize(
+    ("line", "count"), [("kill $$", 1), ("kill $$$$", 0), ("echo $$(date)", 0), ("echo $x $(y)", 0), ("echo $$x", 1)]
+)
+def test_two_dollars_for_a_shell_are_warned_of(line: str, count: int) -> None:
+    experiment = experiment_of(processes={"p": {"cmds": [line]}})
+    assert sum(finding.rule == "cmds-dollars" for finding in lint(chart_of(experiment))) == count

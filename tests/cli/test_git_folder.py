@@ -61,11 +61,11 @@ def test_what_is_no_folder_is_refused(folder: str, project: Project) -> None:
 
 def test_argo_cd_looks_below_the_folder(mono: Project) -> None:
     mono.symph(*INIT)
-    spec = yaml.safe_load(mono.show(f"{ROOT}/bootstrap/applicationset.yaml"))["spec"]
-    assert spec["generators"][0]["git"]["files"] == [{"path": f"{ROOT}/envs/*/*/*.symph-app.yaml"}]
+    spec = next(yaml.safe_load_all(mono.show(f"{ROOT}/bootstrap/applicationset.yaml")))["spec"]
+    assert spec["generators"][0]["git"]["files"] == [{"path": f"{ROOT}/envs/dev/*/*.symph-app.yaml"}]
     assert spec["template"]["spec"]["source"]["path"] == f"{ROOT}/{{{{ .chart }}}}"
     # deploy/charts/envs/<env>/<team>
-    assert spec["template"]["metadata"]["labels"]["symph.dev/env"] == "{{ index .path.segments 3 }}"
+    assert spec["template"]["metadata"]["labels"]["symph.dev/team"] == "{{ index .path.segments 4 }}"
 
 
 def test_what_forges_read_at_the_top_stands_there(mono: Project) -> None:
@@ -101,10 +101,10 @@ def test_flux_looks_below_the_folder(mono: Project) -> None:
     mono.symph(*INIT, "--flux", "--cluster-url", "https://git.example.org/mono.git")
     mono.publish(2)
     source = yaml.safe_load(mono.show(f"{ROOT}/bootstrap/flux-source.yaml"))["spec"]
-    assert source["sparseCheckout"] == [f"{ROOT}/charts", f"{ROOT}/flux"]
+    assert source["sparseCheckout"] == [f"{ROOT}/charts", f"{ROOT}/envs"]
     applied = next(yaml.safe_load_all(mono.show(f"{ROOT}/bootstrap/flux-releases.yaml")))["spec"]
-    assert applied["path"] == f"./{ROOT}/flux/dev"
-    release = yaml.safe_load(mono.show(f"{ROOT}/flux/dev/ml/rl.yaml"))["spec"]
+    assert applied["path"] == f"./{ROOT}/envs/dev"
+    release = next(yaml.safe_load_all(mono.show(f"{ROOT}/envs/dev/ml/rl.symph-app.yaml")))["spec"]
     assert release["chart"]["spec"]["chart"] == f"./{ROOT}/charts/ml/rl/0.1.0"
 
 

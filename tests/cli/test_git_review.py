@@ -10,8 +10,6 @@ from tests.cli.git_project import POINTER, SPEC, Project, git
 from tests.gitops.servers import commit, set_hook
 
 REVIEW = ("--branch", "review")
-GITLAB = "https://gitlab.example.org/a/b/charts/-/merge_requests/new?merge_request%5Bsource_branch%5D=my%2Frl"
-GITLAB += "&merge_request%5Btarget_branch%5D=main"
 
 
 def is_ancestor(project: Project, one: str, other: str) -> bool:
@@ -26,22 +24,6 @@ def merges_cleanly(project: Project) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("url", "forge", "link"),
-    [
-        ("git@github.com:team/charts.git", "", "https://github.com/team/charts/compare/main...my/rl?expand=1"),
-        ("ssh://git@gitlab.example.org:2222/a/b/charts.git", "", GITLAB),
-        ("https://codeberg.org/team/charts", "", "https://codeberg.org/team/charts/compare/main...my/rl"),
-        ("https://git.example.org:3000/t/c.git", "gitea", "https://git.example.org:3000/t/c/compare/main...my/rl"),
-        ("https://git.example.org/t/c.git", "", ""),
-        ("/srv/github/charts.git", "", ""),
-        ("file:///srv/github/charts.git", "", ""),
-    ],
-)
-def test_the_page_of_a_pull_request_is_known_of_each_forge(url: str, forge: str, link: str) -> None:
-    assert review_link(url, "my/rl", "main", forge=forge) == link
-
-
-@pytest.mark.parametrize(
     "heard",
     [
         ("Create a pull request for 'x' on GitHub by visiting:", "     https://github.com/t/c/pull/new/x"),
@@ -49,8 +31,8 @@ def test_the_page_of_a_pull_request_is_known_of_each_forge(url: str, forge: str,
         ("See https://status.g.org.", "Create a new pull request for 'x':", "https://g.org/t/c/compare/main...x"),
     ],
 )
-def test_the_server_s_own_link_goes_first(heard: tuple[str, ...]) -> None:
-    assert review_link("git@github.com:other/x.git", "x", "main", heard=heard) == heard[-1].strip()
+def test_the_link_is_the_server_s_own(heard: tuple[str, ...]) -> None:
+    assert review_link(heard) == heard[-1].strip()
 
 
 def test_after_a_push_for_review_the_server_s_link_is_printed_without_its_escapes(project: Project) -> None:
@@ -122,6 +104,26 @@ def test_what_both_changed_by_hand_is_a_conflict_and_changes_nothing(project: Pr
     assert git("-C", str(project.repo), "rev-parse", "review") == before
 
 
+def test_a_branch_that_experiments_share_conflicts_where_main_published_one_of_them_meanwhile(project: Project) -> None:
+    """The chart of the other experiment cannot be made again without its spec: with it, nothing conflicts."""
+    other = SPEC.replace("name: rl", "name: other")
+
+    def write_other(replicas: int) -> None:
+        (project.folder / "other.yaml").write_text(other.replace("replicas: 2", f"replicas: {replicas}"))
+
+    write_other(3)
+    project.publish(2, *REVIEW)
+    assert project.symph("publish", "other.yaml", "--env", "dev", *REVIEW)[0] == 0
+    write_other(4)
+    assert project.symph("publish", "other.yaml", "--env", "dev")[0] == 0
+    status, _, err = project.publish(5, *REVIEW)
+    assert (status, "both changed charts/ml/other/0.1.0" in err) == (7, True), err
+    assert "publish other again in the same command, or take another branch" in err
+    write_other(3)
+    assert project.symph("publish", "rl.yaml", "other.yaml", "--env", "dev", *REVIEW)[0] == 0
+    assert merges_cleanly(project)
+
+
 def test_a_branch_that_is_up_to_date_is_left_so(project: Project) -> None:
     project.publish(2)
     project.publish(3, *REVIEW)
@@ -140,44 +142,3 @@ def test_a_dry_run_of_a_stale_branch_changes_nothing(project: Project) -> None:
     status, _, err = project.publish(3, *REVIEW, "--dry-run")
     assert (status, "would be merged into it first" in err) == (0, True)
     assert git("-C", str(project.repo), "rev-parse", "review") == before
-
-
-def waiting(project: Project, *words: str) -> list[tuple[str, str, str, str | None]]:
-    items = project.json("status", *words)["items"]
-    return [(item["env"], item["version"], item["op"], item["was"]) for item in items if item.get("branch")]
-
-
-def test_status_shows_what_waits_for_review_until_it_is_merged(project: Project) -> None:
-    project.publish(2)
-    project.publish(3, *REVIEW)
-    assert waiting(project) == waiting(project, "rl") == [("dev", "0.1.1", "publish", "0.1.0")]
-    assert waiting(project, "--env", "prod") == []
-    _, out, _ = project.symph("status", "rl")
-    assert "waits on review" in out
-    git("-C", str(project.repo), "update-ref", "refs/heads/main", "refs/heads/review")
-    assert waiting(project) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (("promote", "rl", "--from", "dev", "--to", "prod"), ("prod", "0.1.1", "promote", None)),
-        (("rollback", "rl", "--env", "dev"), ("dev", "0.1.0", "rollback", "0.1.1")),
-        (("retire", "rl", "--env", "dev", "--yes"), ("dev", "0.1.1", "retire", "0.1.1")),
-    ],
-)
-def test_every_change_of_an_environment_waits(
-    words: tuple[str, ...], expected: tuple[str, str, str, str | None], project: Project
-) -> None:
-    project.publish(2)
-    project.publish(3)
-    assert project.symph(*words, *REVIEW)[0] == 0
-    assert waiting(project) == [expected]
-    git("-C", str(project.repo), "update-ref", "refs/heads/main", "refs/heads/review")
-    assert waiting(project) == []
-
-
-def test_branches_of_others_are_no_reviews_of_ours(project: Project) -> None:
-    project.publish(2)
-    git("-C", str(project.repo), "branch", "theirs", "main")
-    assert waiting(project) == []

@@ -26,20 +26,41 @@ def test_a_token_is_refused_with_rule_and_line_and_never_shown(project: Project,
     assert [path.name for path in (project.folder / "checkout").iterdir()] == [".git"]
 
 
-def test_what_the_settings_allow_with_a_reason_is_published(project: Project) -> None:
+@pytest.mark.parametrize("words", [(), ("--rule", "github-pat", "--path", "values.yaml"), ("--pattern", "ghp_.*")])
+@pytest.mark.parametrize("more", ["", "allow_leaks:  # ours\n  - fingerprint: x:1\n    reason: a test\n"])
+def test_what_is_allowed_with_a_reason_is_published(project: Project, words: tuple[str, ...], more: str) -> None:
     project.write(LEAK)
     _, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
-    (fingerprint,) = re.findall(r"github-pat:[0-9a-f]{16}", err)
+    (fingerprint,) = re.findall(r"symph gitops allow '(github-pat:[0-9a-f]{16})' --reason WHY", err)
     settings = project.folder / ".symph.yaml"
-    settings.write_text(settings.read_text() + f"allow_leaks: [{{fingerprint: '{fingerprint}', reason: revoked}}]\n")
-    assert project.symph("publish", "rl.yaml", "--env", "dev")[0] == 0
-
-
-def test_leave_without_a_reason_is_none(project: Project) -> None:
-    settings = project.folder / ".symph.yaml"
-    settings.write_text(settings.read_text() + "allow_leaks: [{fingerprint: 'x:1', reason: ' '}]\n")
+    settings.write_text(f"# mine\n{settings.read_text()}{more}")
+    before = settings.read_text()
+    assert project.symph("gitops", "allow", *(words or [fingerprint]), "--reason", "revoked", "--dry-run")[0] == 0
+    assert settings.read_text() == before
+    assert project.symph("gitops", "allow", *(words or [fingerprint]), "--reason", "revoked")[0] == 0
+    assert set(before.splitlines()) < set(settings.read_text().splitlines())
     status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
-    assert (status, "allow_leaks[0].reason" in err) == (3, True)
+    assert status == 0, err
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "what"),
+    [
+        (["x:1", "--reason", " "], 3, "no reason is given"),
+        (["x:1"], 2, "--reason"),
+        (["--reason", "x"], 3, "in no way"),
+        (["x:1", "--rule", "y", "--reason", "x"], 2, "names one find"),
+        (["--rule", "y", "--reason", "x"], 3, "switches off a rule"),
+        (["--pattern", "(", "--reason", "x"], 3, "not a regular expression"),
+    ],
+)
+def test_an_allowance_that_says_too_little_or_too_much_is_not_written(
+    project: Project, words: list[str], status: int, what: str
+) -> None:
+    before = (project.folder / ".symph.yaml").read_text()
+    answer, _, err = project.symph("gitops", "allow", *words)
+    assert (answer, what in err) == (status, True), err
+    assert (project.folder / ".symph.yaml").read_text() == before
 
 
 def test_a_value_of_a_declared_file_is_refused_wherever_it_is_put(project: Project) -> None:

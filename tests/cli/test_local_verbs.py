@@ -339,3 +339,45 @@ def test_a_command_beside_a_process_has_its_path_and_the_status_of_a_signal(
     assert symph("exec", "a", "--", "sh", "-c", "kill -9 $$").returncode == 137
     assert symph("ssh", "a", stdin='echo "$PATH"; kill -15 $$\n').stdout.startswith(f"{tmp_path / 'bin'}:")
     assert symph("ssh", "a", stdin="kill -15 $$\n").returncode == 143
+
+
+PEERS = """\
+name: exp
+processes:
+  learner: {command: [sleep, "300"], binds: params}
+  agent: {command: [sleep, "300"], connects: params, binds: acts, replicas: 2}
+  viewer: {command: [sleep, "300"], connects: acts, restart: on-failure}
+  other: {command: [sleep, "300"]}
+"""
+
+
+def test_restart_warns_of_peers_that_would_fail_and_can_restart_them_together(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, PEERS))
+    alone = symph("restart", "learner", "--dry-run", "-o", "name")
+    assert alone.stdout.split() == ["learner"]
+    assert "agent-0, agent-1 connect to it; if one fails without its peer, the run ends" in alone.stderr
+    assert "next: symph restart learner -e exp --with-peers" in alone.stderr
+    together = symph("restart", "learner", "--with-peers", "--dry-run", "-o", "name")
+    assert together.stdout.split() == ["learner", "agent-0", "agent-1", "viewer"]
+    assert "warning" not in together.stderr + symph("restart", "agent-0", "--dry-run").stderr
+
+
+def test_a_replica_beside_a_process_of_its_name_has_a_row_of_its_own(tmp_path: Path) -> None:
+    processes = "{agent: {command: [sleep, '300'], replicas: 2}, agent-1: {command: [sleep, '300']}}"
+    symph("up", spec(tmp_path, f"name: exp\nprocesses: {processes}\n"))
+    names = [item["name"] for item in json.loads(symph("ps", "-o", "json").stdout)["items"]]
+    assert names == ["agent-0", "agent/1", "agent-1"]
+    for name in names:
+        dry = symph("restart", name, "-e", "exp", "--dry-run", "-o", "json").stdout
+        assert [item["name"] for item in json.loads(dry)["items"]] == [name]
+
+
+def test_a_runtime_folder_with_a_long_path_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SYMPH_RUNTIME_DIR", str(tmp_path / ("long" * 30)))
+    done = symph("up", spec(tmp_path, FOREVER))
+    assert done.returncode == 6
+    assert "longer than 107 bytes" in done.stderr
+    assert "next: set SYMPH_RUNTIME_DIR to a folder with a shorter path" in done.stderr
+    assert symph("ls", "-a", "-o", "name").stdout == ""

@@ -70,7 +70,7 @@ def options_of(command: Command) -> set[str]:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_flag_means_one_thing_in_every_verb(name: str) -> None:
     verb = name.split()[-1]
-    meanings = {**MEANINGS, "-f": "follow" if verb in ("logs", "events") else "values"}
+    meanings = {**MEANINGS, "-f": "follow" if verb == "logs" else "values"}
     meanings["-d"] = "dest" if verb == "package" else "detach"
     given = {flag: action.dest for action in shown(COMMANDS[name]) for flag in action.option_strings}
     assert {flag: dest for flag, dest in given.items() if dest != meanings.get(flag, dest)} == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
-from symphony_charts.cli.verbs import HIDDEN, MEANINGS, VERBS, find_verb
+from symphony_charts.cli.verbs import COMMON, HIDDEN, MEANINGS, VERBS, find_verb
 from tests.symph import symph
 
 FOLDERS = ("symphony_charts", "docs", "README.md", "examples", "chart-template", "gitops", "local", "scripts")
@@ -41,9 +41,25 @@ def test_a_name_of_symphonys_means_the_verb_of_today(name: str) -> None:
 
 
 def test_help_shows_each_verb_once_and_none_of_its_other_names(capsys: pytest.CaptureFixture[str]) -> None:
-    SymphonyParser().main(["--help"])
-    shown = re.findall(r"^  ([a-z][\w-]*)  ", capsys.readouterr().out, re.MULTILINE)
-    assert shown == [verb.name for verb in VERBS]
+    for words, names in ((["help", "--all"], [verb.name for verb in VERBS]), (["--help"], sum(COMMON.values(), ()))):
+        SymphonyParser().main(words)
+        shown = re.findall(r"^  ([a-z][\w-]*)  ", capsys.readouterr().out, re.MULTILINE)
+        assert shown == list(names)
+
+
+def test_help_of_a_verb_shows_common_options_first_and_one_entry_of_set(capsys: pytest.CaptureFixture[str]) -> None:
+    SymphonyParser().main(["up", "--help"])
+    common, advanced = capsys.readouterr().out.split("\nadvanced:\n")
+    assert re.findall(r"^  (?:-\w.*, )?(--[\w-]+)", common, re.MULTILINE)[:3] == ["--help", "--setenv", "--detach"]
+    assert "  --spec-set" in advanced
+    assert not re.search(r"^  --set-", common + advanced, re.MULTILINE)
+
+
+@pytest.mark.parametrize("verb", ["describe", "events"])
+def test_former_verbs_are_parts_of_status(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert find_verb(verb) is None
+    assert SymphonyParser().main([verb, "--help"]) == 0
+    assert "symph status" in capsys.readouterr().out
 
 
 def test_completion_offers_no_other_name() -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import ast
+import contextlib
+import re
+from pathlib import Path
 
 import pytest
 
 from symphony_charts.cli import options
 from symphony_charts.cli.error_report import placed
 from symphony_charts.cli.parser import Symph
-from symphony_charts.errors import NotFound
+from symphony_charts.cli.verbs import HIDDEN, VERBS, find_verb
+from symphony_charts.errors import NotFound, UsageError
 
 
 @pytest.mark.parametrize(
@@ -54,3 +59,52 @@ def test_a_step_is_one_that_the_command_takes() -> None:
     step = placed("symph secrets push e.yaml", symph.parse(["secrets", "check", "e.yaml", "-n", "s"]))
     again = symph.parse(step.split()[1:])
     assert (again.action, again.spec, again.namespace) == ("push", "e.yaml", "s")
+
+
+_ROOT = Path(__file__).parents[2] / "symphony_charts"
+# A command in a message, up to the punctuation that ends it, and the placeholders in it.
+_COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*(?: [^,;|()`'\n]*)?)")
+_PLACEHOLDER = re.compile(r"\{[^{}]*\}|\b[A-Z]{2,}\b|\.\.\.")
+
+
+def commands() -> list[str]:
+    """Return the commands in all messages of the package, with `x` for what depends on the case."""
+    found = set()
+    for path in _ROOT.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        documented = {id(node.body[0].value) for node in ast.walk(tree) if _has_docstring(node)}  # type: ignore[attr-defined]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                text = "".join(str(one.value) if isinstance(one, ast.Constant) else "{x}" for one in node.values)
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+                text = node.value
+            else:
+                continue
+            found |= {_PLACEHOLDER.sub("x", words).strip() for words in _COMMAND.findall(text)}
+    return sorted(found)
+
+
+def _has_docstring(node: ast.AST) -> bool:
+    body = getattr(node, "body", None)
+    return isinstance(body, list) and bool(body) and isinstance(body[0], ast.Expr)
+
+
+def test_every_command_in_a_message_is_one_that_the_parser_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    verbs = (*VERBS, *HIDDEN)
+    told = [command.rstrip(".:").split() for command in commands()]
+    # One word is a verb that a text speaks of.
+    lines = [words for words in told if len(words) > 1 and find_verb(words[0], verbs) and words[1] != "x"]
+    assert len(lines) > 150
+    refused = [words for words in lines if "--help" not in words and not _is_taken(words)]
+    assert refused == [["import", "torchx", "--compat"]]  # an option whose value is one of a few words
+
+
+def _is_taken(words: list[str]) -> bool:
+    """Return True if the parser takes `words`, without the prose that may follow the last option."""
+    last = max((index for index, word in enumerate(words) if word.startswith("-")), default=0)
+    for end in range(len(words), last, -1):
+        for line in (words[:end], [*words[:end], "x"]):
+            with contextlib.suppress(UsageError):
+                Symph().parse(line)
+                return True
+    return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from symphony_charts.local import up
 from symphony_charts.local.runs import find_run, live_runs
 from tests.cli.own_tmux import Own
 from tests.local.runs import log_of, until
+from tests.symph import symph
 
 SPEC = """\
 name: e
@@ -169,6 +171,45 @@ def test_on_a_terminal_an_interrupt_asks_and_every_answer_is_heard(
         own.close()
 
 
+ASKS = """\
+import sys, time
+for i in range(400):
+    sys.stdout.write(f"\\r{i:03} \\033[31m" + "#" * 190)
+    sys.stdout.flush()
+    time.sleep(0.05)
+    if i > 5 and __import__("os").path.exists("seen"):
+        break
+print()
+print("got", input("continue? "))
+"""
+
+
+def test_progress_bars_and_prompts_are_shown_in_place_on_a_terminal_and_never_in_a_pipe(
+    private_places: Path, tmp_path: Path, need_tool: Callable[[str], str]
+) -> None:
+    need_tool("script")
+    (tmp_path / "asks.py").write_text(ASKS)
+    path = write(tmp_path, f"name: e\nprocesses: {{p: {{command: [{sys.executable}, asks.py]}}}}\n")
+    own = Own(private_places)
+    try:
+        own.type(f"symph run {path} --no-color; echo status $?")
+        until(lambda: re.search(r"^p \| 0\d\d #{100,}", own.window(), re.MULTILINE) is not None)
+        assert own.window().count("p | ") == 1
+        (tmp_path / "seen").touch()
+        own.seen("p | continue?")
+        assert [len(line) < 150 for line in own.window().splitlines() if "###" in line] == [True]
+        run = find_run("e", live=True)
+        subprocess.run(["tmux", "-S", str(run.socket), "send-keys", "yes", "Enter"], check=True)
+        own.seen("p | continue? yes", "p | got yes", "status 0")
+        assert own.window().count("continue?") == 1
+    finally:
+        own.close()
+    (tmp_path / "asks.py").write_text(
+        "import sys, time; sys.stdout.write('a\\rb'); sys.stdout.flush(); time.sleep(1); print()"
+    )
+    assert symph("run", path).stdout == "p | a\rb\n"
+
+
 @pytest.mark.parametrize(
     ("cpu", "pools", "price"), [(1, True, pytest.approx(0.38, abs=1e-4)), (100, True, None), (1, False, None)]
 )
@@ -190,3 +231,38 @@ def test_a_missing_file_of_pools_stops_no_run(tmp_path: Path, capsys: pytest.Cap
     spec = "name: e\nprocesses: {p: {cmds: [echo up]}}\n"
     assert main(["run", write(tmp_path, spec), "--pools", str(tmp_path / "none.yaml")]) == 0
     assert "note: the price of e is unknown: no cluster file" in capsys.readouterr().err
+
+
+def test_a_failure_names_variables_of_the_shell_that_were_not_passed_but_no_values(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MY_API_KEY", "http_proxy", "DATA_ROOT", "UNUSED_NAME", "GIVEN_TOKEN"):
+        monkeypatch.setenv(name, "never-shown")
+    process = "{cmds: ['echo no $DATA_ROOT in DATA_ROOT; sleep 0.2; exit 1']}"
+    path = write(tmp_path, f"name: e\nlocal: {{pass_env: ['GIVEN_*']}}\nprocesses: {{p: {process}}}\n")
+    assert main(["run", path]) == 1
+    (note,) = (line for line in capsys.readouterr().err.splitlines() if "not passed" in line)
+    assert {"MY_API_KEY", "http_proxy", "DATA_ROOT"} <= set(re.findall(r"\w+", note))
+    assert not {"UNUSED_NAME", "GIVEN_TOKEN"} & set(re.findall(r"\w+", note))
+    main(["events", "e"])
+    shown = capsys.readouterr().out
+    assert "MY_API_KEY" in shown
+    assert "never-shown" not in shown + note
+
+
+@pytest.mark.parametrize(
+    ("example", "lines"),
+    [
+        ("ppo", ["learner | the greedy policy reaches the goal in 6 steps"]),
+        ("parameter-server", ["server   | y = 2.00 x -1.00 after 300 gradients"]),
+        ("prime-rl", ["orchestrator | step 8: reward 1.00, ynohpmys", "trainer      | trainer done"]),
+        ("grpo", ["trainer  | trainer done"]),
+    ],
+)
+def test_an_example_talks_through_its_services_and_ends(
+    example: str, lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(Path(__file__).parents[2] / "examples", tmp_path / "examples")
+    assert main(["run", str(tmp_path / "examples" / example / "experiment.yaml")]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line not in shown] == []

@@ -16,7 +16,6 @@ from symphony_charts.cli.main import main
 from symphony_charts.cli.status_sources import Live, Place, Row, ask_cluster
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.gitops.store.environments import Placed
-from symphony_charts.gitops.store.review import Waiting
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import live_runs
 from tests.gitops.servers import make_bare
@@ -50,11 +49,9 @@ def test_every_row_has_the_same_keys() -> None:
 
 def test_every_row_has_a_phase_that_is_a_word() -> None:
     pointer: Any = SimpleNamespace(version="0.1.0")
-    waiting = Waiting(branch="symph/rl-0.1.5", op="publish", env="dev", team="ml", name="rl", version="0.1.5")
     rows = {
         "published": {"placed": Placed(env="dev", team="ml", name="rl", pointer=pointer, has_chart=True)},
         "damaged": {"placed": Placed(env="dev", team="ml", name="rl", pointer=None, fault="no YAML")},
-        "proposed": {"waiting": waiting},
         "queued": {"live": live("queued")},
     }
     for phase, fields in rows.items():
@@ -209,7 +206,8 @@ def test_one_that_ends_between_two_looks_hides_none_of_the_others(monkeypatch: p
 
 
 def application(name: str, url: str) -> dict[str, object]:
-    return {"metadata": {"name": name}, "spec": {"source": {"repoURL": url}}}
+    labels = dict(zip(("symph.dev/env", "symph.dev/team", "symph.dev/experiment"), name.split("-"), strict=True))
+    return {"metadata": {"name": f"x-{name}", "labels": labels}, "spec": {"source": {"repoURL": url}}}
 
 
 BY_SSH = application("dev-ml-rl", "git@git.example.org:ours/charts")
@@ -231,4 +229,7 @@ def test_of_several_applications_of_a_name_that_of_our_repository_is_read(
     known: list[dict[str, object]], found: dict[str, object] | None
 ) -> None:
     live = Live(found=(), applications=known)
-    assert live.application("dev-ml-rl", "https://git.example.org/ours/charts") == found
+    assert (
+        live.application(Placed(env="dev", team="ml", name="rl", pointer=None), "https://git.example.org/ours/charts")
+        == found
+    )

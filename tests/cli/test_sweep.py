@@ -146,8 +146,10 @@ def two_metrics(tmp_path: Path, need_tool: Callable[[str], str]) -> None:
     data = {"name": "two", "processes": {"p": {"command": command, "env": {"A": "0", "B": "0"}}}}
     (tmp_path / "two.yaml").write_text(yaml.safe_dump(data))
     (tmp_path / "points.csv").write_text("a,b\n1,0.5\n2,0.1\n3,0.9\n")
-    done = symph("sweep", "two.yaml", "--list", "points.csv", "--up", "--parallel", "3")
+    done = symph("sweep", "two.yaml", "--list", "points.csv", "--up", "--parallel", "3", "--metric", "error,lever")
     assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0].split()[-2:] == ["ERROR", "LEVER"]
+    assert "next: symph sweep show two --metric error" in done.stderr
 
 
 @pytest.mark.usefixtures("two_metrics")
@@ -155,12 +157,16 @@ def test_a_best_trial_is_named_only_by_a_metric_that_the_user_chose() -> None:
     plain = symph("sweep", "show", "two")
     assert plain.stdout.splitlines()[0].split()[-3:] == ["LEVER", "ERROR", "REWARD"]
     assert "best:" not in plain.stderr
-    assert "next: symph sweep show two --metric NAME" in plain.stderr
+    assert "next: symph sweep show two --metric lever" in plain.stderr
+    both = symph("sweep", "show", "--metric", "error,reward")
+    assert ("ERROR  REWARD" in both.stdout, "best: two-" in both.stderr) == (True, True)
+    (listed,) = json.loads(symph("sweep", "ls", "-o", "json").stdout)["items"]
+    assert (listed["name"], listed["trials"], listed["states"]) == ("two", 3, "3 succeeded")
     items = json.loads(symph("sweep", "show", "two", "-o", "json").stdout)["items"]
     assert not any(item["best"] for item in items)
     ranked = symph("sweep", "show", "two", "--sort", "error")
     header, *rows = ranked.stdout.splitlines()
-    assert header.split()[-1] == "ERROR"
+    assert header.split()[-2:] == ["ERROR", "REWARD"]
     assert [row.split()[-1] for row in rows] == ["0.1", "0.5", "0.9"]
     assert "best: two-a2-b0-1, error 0.1 (lowest, of 3 trials" in ranked.stderr
     highest = symph("sweep", "show", "two", "--sort", "error", "--goal", "max")
@@ -190,6 +196,10 @@ def test_a_failed_trial_fails_the_sweep_and_the_others_still_run(
     assert done.returncode == 1
     assert [item["status"] for item in json.loads(done.stdout)["items"]] == [0, 3, 1]
     assert "2 of 3 trials failed" in done.stderr
+    failed = symph("sweep", "show", "e", "--failed")
+    assert [row.split()[0] for row in failed.stdout.splitlines()[1:]] == ["e-code3", "e-code1"]
+    assert "next: symph logs e-code3" in failed.stderr
+    assert "no process of e-code0 has failed" in symph("logs", "e-code0", "--failed").stderr
 
 
 def test_a_dry_run_of_trials_here_starts_none(spec: str, need_tool: Callable[[str], str]) -> None:

@@ -19,7 +19,7 @@ from tests.symph import symph
 # Modules whose import costs more than a whole `symph --help` may take.
 HEAVY = ("cookiecutter", "jsonschema_rs", "kubernetes", "libtmux", "msgspec", "pyhelm3", "rich", "shtab", "yaml")
 # Modules of this package that every command line imports, apart from the module of its verb.
-LIGHT = {"errors", "formats.printable", "system.entry_points", "system.launching", "version"} | {
+LIGHT = {"errors", "formats.printable", "spec.variable_names", "system.entry_points", "system.launching", "version"} | {
     f"cli.{name}"
     for name in ("arguments", "defaults", "failures", "main", "options", "output", "parser", "plugins", "verbs")
 }
@@ -87,6 +87,7 @@ def test_a_new_experiment_comes_with_pools_on_which_it_fits(template: str, tmp_p
 
 def test_init_leaves_nothing_in_the_home(tmp_path: Path, private_places: Path) -> None:
     symph("init", "exp", "--dest", str(tmp_path))
+    assert "/dist/" in (tmp_path / "exp" / ".gitignore").read_text()
     assert list((private_places / "home").iterdir()) == []
 
 

@@ -19,6 +19,7 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import find_run, live_runs, runs_of
 from symphony_charts.system.file_locks import experiment_lock
 from tests.local.runs import log_of, supervisor_pid, until, wrapper_pids
+from tests.symph import symph
 
 SPEC = """
 name: exp
@@ -37,13 +38,13 @@ def runs_end(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[
 
 
 class Watching:
-    """`symph up` in the background, and its output."""
+    """`symph up` or `symph run` in the background, and its output."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
-        self.said = folder / "said"
-        with self.said.open("w") as stderr:
-            argv = [sys.executable, "-m", "symphony_charts", "up", "experiment.yaml", *words]
-            self.program = subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=stderr)
+    def __init__(self, folder: Path, *words: str, verb: str = "up") -> None:
+        self.said, self.lines = folder / "said", folder / "lines"
+        with self.said.open("w") as stderr, self.lines.open("w") as stdout:
+            argv = [sys.executable, "-m", "symphony_charts", verb, "experiment.yaml", *words]
+            self.program = subprocess.Popen(argv, cwd=folder, stdout=stdout, stderr=stderr)
         until(lambda: "watching" in self.said.read_text() or self.program.poll() is not None)
 
     def interrupt(self) -> int:
@@ -64,8 +65,8 @@ def folder(tmp_path: Path) -> Path:
 def watching(folder: Path) -> Iterator[Callable[..., Watching]]:
     started: list[Watching] = []
 
-    def begin(*words: str) -> Watching:
-        started.append(Watching(folder, *words))
+    def begin(*words: str, verb: str = "up") -> Watching:
+        started.append(Watching(folder, *words, verb=verb))
         return started[-1]
 
     yield begin
@@ -132,15 +133,41 @@ def test_a_changed_experiment_restarts_what_it_changes(folder: Path, watching: C
     until(lambda: log_of(find_run("exp"), "a") == "one\nhello\none\n")
 
 
+@pytest.mark.parametrize("verb", ["up", "run"])
+def test_a_saved_fault_ends_nothing_and_lines_are_printed(
+    folder: Path, watching: Callable[..., Watching], verb: str
+) -> None:
+    (folder / "experiment.yaml").write_text(
+        "name: exp\nprocesses:\n"
+        "  a: {command: [sh, lib/a.sh]}\n"
+        "  b: {command: [sh, -c, 'exec sleep 300'], lifecycle: service, ready: none}\n"
+    )
+    (folder / "lib" / "a.sh").write_text("echo first; exec sleep 300\n")
+    one = watching("--watch", "lib:a", verb=verb)
+    until(lambda: "a | first\n" in one.lines.read_text())
+    run, before = find_run("exp"), wrapper_pids(find_run("exp"))
+    (folder / "lib" / "a.sh").write_text("echo broken; exit 3\n")
+    until(lambda: "a ! failed 3" in one.said.read_text())
+    until(lambda: run.state().processes[0].phase == "failed")
+    assert "running (1 failed)" in symph("ls").stdout
+    (folder / "lib" / "a.sh").write_text("echo fixed; exec sleep 300\n")
+    until(lambda: "a | fixed\n" in one.lines.read_text())
+    assert [line for line in one.lines.read_text().splitlines() if " | " in line] == [
+        *("a | first", "a | broken", "a | fixed")
+    ]
+    assert wrapper_pids(run)[1] == before[1]
+    assert one.interrupt() == 130
+    assert run.is_live == (verb == "up")
+
+
 def test_a_change_after_its_end_starts_the_experiment_anew(folder: Path, watching: Callable[..., Watching]) -> None:
     (folder / "experiment.yaml").write_text("name: exp\nprocesses: {a: {command: [sh, lib/a.sh]}}\n")
-    (folder / "lib" / "a.sh").write_text("exit 3\n")
+    (folder / "lib" / "a.sh").write_text("echo done\n")
     one = watching("--watch", "lib")
-    until(lambda: "exp has ended: a failed (exit status 3); a change starts it again" in one.said.read_text())
+    until(lambda: "exp has ended; a change starts it again" in one.said.read_text())
     (folder / "lib" / "a.sh").write_text("echo fixed; exec sleep 300\n")
     until(lambda: len(runs_of("exp")) == 2)
-    until(lambda: runs_of("exp")[-1].process_dir(0).joinpath("log").exists())
-    until(lambda: "fixed" in runs_of("exp")[-1].process_dir(0).joinpath("log").read_text())
+    until(lambda: one.lines.read_text().endswith("a | fixed\n"))
 
 
 def test_a_killed_supervisor_does_not_end_the_watching(folder: Path, watching: Callable[..., Watching]) -> None:
@@ -197,3 +224,16 @@ def test_a_killed_tmux_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "error: the run failed: tmux was killed" in capsys.readouterr().err
     assert main(["describe", "e"]) == 0
     assert "failed: tmux was killed" in capsys.readouterr().out
+
+
+def test_an_interrupted_wait_tells_that_the_run_goes_on_and_how_to_end_it(folder: Path) -> None:
+    argv = [sys.executable, "-m", "symphony_charts", "up", "--wait"]
+    with subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stderr is not None
+        until(lambda: any(run.state().phase == "running" for run in live_runs()))
+        lines = [program.stderr.readline()]  # the follower watches
+        program.send_signal(signal.SIGINT)
+        said = "".join([*lines, program.stderr.read()])
+        assert program.wait(timeout=30) == 130
+    assert "exp runs on\nnext: symph logs -f exp | symph down exp" in said
+    assert live_runs()

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-EXAMPLES = ("integrate", "ring", "ring-group", "rl", "surreal")
+EXAMPLES = ("integrate", "parameter-server", "ppo", "ring", "ring-group", "rl", "surreal")
 """The examples that run without special hardware."""
 
 

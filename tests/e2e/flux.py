@@ -37,10 +37,10 @@ class Flux:
 
     def look(self) -> None:
         stamp = f"reconcile.fluxcd.io/requestedAt={os.urandom(6).hex()}"
-        self.programs.kubectl("-n", NAMESPACE, "annotate", "--overwrite", "gitrepository", "symph", stamp)
+        self.programs.kubectl("-n", NAMESPACE, "annotate", "--overwrite", "gitrepository", "ml-charts", stamp)
 
     def describe(self) -> str:
-        states = [f"{kind}: {self.ready(kind, name)}" for kind, name in (("gitrepository", "symph"),)]
+        states = [f"{kind}: {self.ready(kind, name)}" for kind, name in (("gitrepository", "ml-charts"),)]
         return "\n".join([*states, *(f"--- {part.name}\n{part.last_words(12)}" for part in self.parts)])
 
 

@@ -29,7 +29,7 @@ ALNUM, UPPER, LOWER = LETTERS + DIGITS, string.ascii_uppercase + DIGITS, string.
 HEX, BASE64, URL_SAFE = "0123456789abcdef", ALNUM + "+/", ALNUM + "_-"
 
 
-class _Chance(random.Random):
+class Chance(random.Random):
     def of(self, alphabet: str, length: int) -> str:
         """Return `length` characters of an alphabet, including digits if the alphabet has any."""
         while True:
@@ -38,28 +38,28 @@ class _Chance(random.Random):
                 return text
 
 
-def _pem(chance: _Chance, label: str) -> str:
+def pem(chance: Chance, label: str) -> str:
     body = "\n".join(chance.of(BASE64, 64) for _ in range(6))
     return f"-----BEGIN {label}-----\n{body}\n-----END {label}-----"
 
 
-def _jwt(chance: _Chance) -> str:
+def _jwt(chance: Chance) -> str:
     parts = [{"alg": "HS256", "typ": "JWT"}, {"sub": chance.of(DIGITS, 10), "name": "me", "iat": 1516239022}]
     head = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
     return ".".join([*head, chance.of(URL_SAFE, 43)])
 
 
-def _neptune(chance: _Chance) -> str:
-    data = {"api_address": "https://app.neptune.ai", "api_url": "https://app.neptune.ai", "api_key": _uuid(chance)}
+def _neptune(chance: Chance) -> str:
+    data = {"api_address": "https://app.neptune.ai", "api_url": "https://app.neptune.ai", "api_key": uuid(chance)}
     return base64.b64encode(json.dumps(data).encode()).decode()
 
 
-def _uuid(chance: _Chance) -> str:
+def uuid(chance: Chance) -> str:
     return "-".join(chance.of(HEX, length) for length in (8, 4, 4, 4, 12))
 
 
 # Each kind: its usual name, and a generator of values of its form.
-KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
+KINDS: Mapping[str, tuple[str, Callable[[Chance], str]]] = {
     "AWS access key": ("AWS_ACCESS_KEY_ID", lambda c: "AKIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
     "AWS session key": ("AWS_ACCESS_KEY_ID", lambda c: "ASIA" + c.of("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16)),
     "AWS secret key": ("AWS_SECRET_ACCESS_KEY", lambda c: c.of(BASE64, 40)),
@@ -86,9 +86,9 @@ KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
         "WEBHOOK",
         lambda c: f"https://hooks.slack.com/services/T{c.of(UPPER, 10)}/B{c.of(UPPER, 10)}/{c.of(ALNUM, 24)}",
     ),
-    "RSA private key": ("KEY", lambda c: _pem(c, "RSA PRIVATE KEY")),
-    "OpenSSH private key": ("KEY", lambda c: _pem(c, "OPENSSH PRIVATE KEY")),
-    "PGP private key": ("KEY", lambda c: _pem(c, "PGP PRIVATE KEY BLOCK")),
+    "RSA private key": ("KEY", lambda c: pem(c, "RSA PRIVATE KEY")),
+    "OpenSSH private key": ("KEY", lambda c: pem(c, "OPENSSH PRIVATE KEY")),
+    "PGP private key": ("KEY", lambda c: pem(c, "PGP PRIVATE KEY BLOCK")),
     "age key": ("AGE_KEY", lambda c: "AGE-SECRET-KEY-1" + c.of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58)),
     "JSON web token": ("JWT", _jwt),
     "npm token": ("NPM_TOKEN", lambda c: "npm_" + c.of(ALNUM, 36)),
@@ -117,7 +117,7 @@ KINDS: Mapping[str, tuple[str, Callable[[_Chance], str]]] = {
     "Cohere key": ("COHERE_API_KEY", lambda c: c.of(ALNUM, 40)),
     "Datadog key": ("DATADOG_API_KEY", lambda c: c.of(LOWER, 40)),
     "DigitalOcean token": ("DO_TOKEN", lambda c: "dop_v1_" + c.of(HEX, 64)),
-    "Heroku key": ("HEROKU_API_KEY", _uuid),
+    "Heroku key": ("HEROKU_API_KEY", uuid),
     "Grafana token": ("GRAFANA_TOKEN", lambda c: f"glsa_{c.of(ALNUM, 32)}_{c.of(HEX, 8)}"),
     "Terraform token": ("TF_TOKEN", lambda c: f"{c.of(ALNUM, 14)}.atlasv1.{c.of(URL_SAFE, 64)}"),
     "Telegram token": ("TELEGRAM_BOT_TOKEN", lambda c: f"{c.of('123456789', 9)}:A{c.of(URL_SAFE, 34)}"),
@@ -262,7 +262,7 @@ FILES: Mapping[str, tuple[str, Callable[[str, str], bytes]]] = {
 
 def planted(form: str = "in the clear", seed: int = 1) -> dict[tuple[str, str], bytes]:
     """Return a secret of each kind at each place, by kind and place."""
-    chance = _Chance(seed)
+    chance = Chance(seed)
     samples = {}
     for kind, (name, make) in KINDS.items():
         for place, write in PLACES.items():
@@ -272,20 +272,20 @@ def planted(form: str = "in the clear", seed: int = 1) -> dict[tuple[str, str], 
 
 def in_files(title: str, seed: int = 1) -> dict[str, bytes]:
     """Return a secret of each kind in one of `FILES`, by path."""
-    chance = _Chance(seed)
+    chance = Chance(seed)
     path, write = FILES[title]
     return {f"{number}/{path}": write(name, make(chance)) for number, (name, make) in enumerate(KINDS.values())}
 
 
 def harmless(seed: int = 1) -> list[tuple[str, bytes]]:
     """Return five hundred harmless pieces of experiments, each with the name of its file."""
-    chance = _Chance(seed)
-    lines: list[tuple[str, Callable[[_Chance], str]]] = [
+    chance = Chance(seed)
+    lines: list[tuple[str, Callable[[Chance], str]]] = [
         ("values.yaml", lambda c: f"image: gcr.io/my-project/rl@sha256:{c.of(HEX, 64)}"),
         ("values.yaml", lambda c: f"specDigest: {c.of(HEX, 64)}"),
         ("values.yaml", lambda c: f"source: https://git.example.org/team/code.git@{c.of(HEX, 40)}"),
         ("values.yaml", lambda c: f"run: rl-agent-{c.of(HEX, 8)}"),
-        ("values.yaml", lambda c: f"id: {_uuid(c)}"),
+        ("values.yaml", lambda c: f"id: {uuid(c)}"),
         (
             "values.yaml",
             lambda c: (
@@ -334,7 +334,7 @@ def harmless(seed: int = 1) -> list[tuple[str, bytes]]:
         ("run.sh", lambda c: f"git clone https://${{GIT_TOKEN}}@git.example.org/{c.of(LOWER, 7)}.git"),
         ("notes.md", lambda c: f"The token is found in `~/.netrc`; ask {c.of(LOWER, 6)} for a password."),
         ("notes.md", lambda c: f"Keys begin with `-----BEGIN PRIVATE KEY-----`, see {c.of(LOWER, 6)}."),
-        ("cert.pem", lambda c: _pem(c, "CERTIFICATE")),
+        ("cert.pem", lambda c: pem(c, "CERTIFICATE")),
         ("values.yaml", lambda c: f"files:\n  noise.bin: {_base64(c.randbytes(3000))}"),
         ("values.yaml", lambda c: f"files:\n  noise.bin: |\n{_wrapped(c.randbytes(3000))}"),
         ("values.yaml", lambda c: f"files:\n  noise.gz: {_base64(gzip.compress(c.randbytes(3000), mtime=0))}"),
@@ -349,7 +349,7 @@ def harmless(seed: int = 1) -> list[tuple[str, bytes]]:
     return [(name, f"{write(chance)}\n".encode()) for name, write in lines for _ in range(10)]
 
 
-def _minified(chance: _Chance) -> str:
+def _minified(chance: Chance) -> str:
     names = [chance.of(LETTERS, 2) for _ in range(300)]
     return "".join(
         f'function {a}({b}){{return {b}.key||{{token:"{a}{b}",h:0x{chance.of(HEX, 8)}}}}}'

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,15 @@ class Team:
         assert done.code == 0, f"symph {' '.join(words)}: {done.out}\n{done.err}"
         return done.out
 
+    def begin(self, *more: str) -> None:
+        """Initialise the repository, and do what its README says."""
+        self.symph("gitops", "init", "--argocd-namespace", self.argo.namespace, "--install-from", _SOURCE, *more)
+        repository = self.folder / "charts.git"
+        manager = re.findall(r"--field-manager=(\S+)", git(repository, "show", "main:README.md"))[0]
+        for name in ("argocd-cm", "project", "applicationset"):
+            text = git(repository, "show", f"main:bootstrap/{name}.yaml")
+            self.argo.programs.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", stdin=text)
+
     def diff(self, name: str, word: str, env: str = "dev") -> dict[str, Any]:
         """Return the forecast of ``symph diff`` for a publish of an experiment that prints `word`."""
         (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, word=word))
@@ -49,7 +59,7 @@ class Team:
 
     def publish(self, name: str, word: str, *more: str) -> None:
         (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, word=word))
-        self.symph("publish", f"{name}.yaml", "--env", "dev", *more)
+        self.symph("publish", f"{name}.yaml", *(more or ("--env", "dev")))
 
     def jobs(self, namespace: str, name: str) -> dict[str, Any]:
         """Return the uids of an experiment's Jobs by name, without those being deleted."""
@@ -60,7 +70,7 @@ class Team:
 
     def wait_synced(self, env: str, name: str, version: str, place: str = "") -> dict[str, Any]:
         """Return the Jobs, once Argo CD has applied that version and reports the work as done."""
-        app, path = f"{env}-ml-{name}", f"charts/ml/{name}/{version}"
+        app, path = f"ml-charts-{env}-ml-{name}", f"charts/ml/{name}/{version}"
         place = place or (self.dev if env == "dev" else self.prod)
         is_there = lambda: (  # noqa: E731
             self.argo.synced(app) == path and self.argo.health(app) == "Healthy" and self.argo.place(app) == place
@@ -91,32 +101,24 @@ def team(programs: Programs, namespace: str, tmp_path: Path) -> Iterator[Team]:
     dev, prod = f"{namespace}-dev", f"{namespace}-prod"
     for place in (dev, prod):
         programs.kubectl("create", "namespace", place)
-    repository = tmp_path / "charts.git"
-    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(repository)], check=True, timeout=30)
-    (tmp_path / ".symph.yaml").write_text(
-        f"team: ml\nrepository: {{url: file://{repository}, author: Ann <ann@example.org>}}\n"
-        f"environments:\n  dev: {{namespace: {dev}}}\n  prod: {{namespace: {prod}}}\n"
-    )
+    _configure(tmp_path, dev, prod)
     with argo_cd(tmp_path / "argocd", namespace, programs, newest_helm()) as argo:
         made = Team(folder=tmp_path, argo=argo, dev=dev, prod=prod)
-        made.symph("gitops", "init", "--argocd-version", "3.5", "--install-from", _SOURCE)
-        _bootstrap(repository, namespace, programs)
+        made.begin()
         yield made
         _remove(programs, namespace)
     for place in (dev, prod):
         programs.kubectl("delete", "namespace", place, "--wait=false")
 
 
-def _bootstrap(repository: Path, namespace: str, programs: Programs) -> None:
-    """Apply bootstrap/, with Argo CD's usual namespace changed to the test's."""
-    listing = ["git", "-C", str(repository), "ls-tree", "--name-only", "main", "bootstrap/"]
-    names = subprocess.run(listing, check=True, capture_output=True, text=True, timeout=30).stdout.split()
-    assert names
-    for name in sorted(names, reverse=True):  # the project before the objects that need it
-        show = ["git", "-C", str(repository), "show", f"main:{name}"]
-        text = subprocess.run(show, check=True, capture_output=True, text=True, timeout=30).stdout
-        text = text.replace("namespace: argocd\n", f"namespace: {namespace}\n")
-        programs.kubectl("apply", "--server-side", "-f", "-", stdin=text)
+def _configure(folder: Path, dev: str, prod: str) -> None:
+    """Make a repository and the settings of a team in `folder`."""
+    repository = folder / "charts.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(repository)], check=True, timeout=30)
+    (folder / ".symph.yaml").write_text(
+        f"team: ml\nrepository: {{url: file://{repository}, author: Ann <ann@example.org>}}\n"
+        f"environments:\n  dev: {{namespace: {dev}}}\n  prod: {{namespace: {prod}}}\n"
+    )
 
 
 def _remove(programs: Programs, namespace: str) -> None:
@@ -130,7 +132,7 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     team.publish("naps", "one")
     first = team.wait_synced("dev", "naps", "0.1.0")
     assert len(first) == 1
-    assert team.argo.application("dev-ml-naps")["spec"]["project"] == "symph-dev"
+    assert team.argo.application("ml-charts-dev-ml-naps")["spec"]["project"] == "ml-charts-dev"
 
     # A foreign publish moves the branch, and does not restart our work.
     team.publish("other", "else")
@@ -155,7 +157,7 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     # Another environment, in its own project.
     team.symph("promote", "naps", "--from", "dev", "--to", "prod")
     assert team.wait_synced("prod", "naps", "0.1.2").keys() == third.keys()
-    assert team.argo.application("prod-ml-naps")["spec"]["project"] == "symph-prod"
+    assert team.argo.application("ml-charts-prod-ml-naps")["spec"]["project"] == "ml-charts-prod"
     assert team.jobs(team.dev, "naps") == third
 
     # Another namespace, which the project has to allow first.
@@ -168,8 +170,7 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
         "new run",
         {"from": f"namespace {team.dev}", "to": f"namespace {elsewhere}", "ends": True},
     )
-    team.symph("gitops", "init", "--argocd-version", "3.5", "--install-from", _SOURCE, "--force")
-    _bootstrap(team.folder / "charts.git", team.argo.namespace, team.argo.programs)
+    team.begin("--force")
     team.publish("naps", "three")
     moved = team.wait_synced("dev", "naps", "0.1.2", elsewhere)
     assert len(moved) == 1
@@ -177,7 +178,7 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     assert team.jobs(team.prod, "naps").keys() == third.keys()
 
     team.symph("retire", "naps", "--env", "dev", "--yes")
-    eventually(lambda: not team.argo.application("dev-ml-naps"), _WAIT_S, lambda: team.state(elsewhere))
+    eventually(lambda: not team.argo.application("ml-charts-dev-ml-naps"), _WAIT_S, lambda: team.state(elsewhere))
     assert not team.jobs(elsewhere, "naps")
     assert team.jobs(team.prod, "naps")
     team.argo.programs.kubectl("delete", "namespace", elsewhere, "--wait=false")
@@ -191,10 +192,14 @@ def test_status_says_why_argo_cd_cannot_apply_it(team: Team) -> None:
     text = git(repository, "show", f"main:{path}")
     stolen = text.replace(f"namespace: {team.dev}\n", f"namespace: {team.prod}\n").replace("env: dev", "env: prod")
     commit(repository, {path: stolen})
-    eventually(lambda: "InvalidSpecError" in team.argo.conditions("dev-ml-naps"), _WAIT_S, lambda: team.state(team.dev))
+    eventually(
+        lambda: "InvalidSpecError" in team.argo.conditions("ml-charts-dev-ml-naps"),
+        _WAIT_S,
+        lambda: team.state(team.dev),
+    )
     # The path says which project, not the pointer.
-    assert team.argo.application("dev-ml-naps")["spec"]["project"] == "symph-dev"
-    assert not team.argo.application("prod-ml-naps")
+    assert team.argo.application("ml-charts-dev-ml-naps")["spec"]["project"] == "ml-charts-dev"
+    assert not team.argo.application("ml-charts-prod-ml-naps")
     assert not team.jobs(team.prod, "naps")
     why = team.why("naps")
     assert (why["cause"], why["code"]) == ("sync", 1), why
@@ -225,3 +230,45 @@ def test_status_says_why_argo_cd_cannot_apply_it(team: Team) -> None:
     # The suggested step helps.
     programs.kubectl(*why["next"].split()[1:])
     assert list(team.wait_synced("dev", "naps", "0.1.0")) == [name]
+
+
+def test_a_second_repository_changes_nothing_of_the_first(team: Team) -> None:
+    """Two teams share an Argo CD, with the same environments, namespaces and experiments' names."""
+    team.publish("naps", "one")
+    first = team.wait_synced("dev", "naps", "0.1.0")
+
+    def state() -> list[Any]:
+        kinds = "appprojects,applicationsets,applications"
+        items = team.argo.programs.get("-n", team.argo.namespace, kinds)["items"]
+        named = [item for item in items if item["metadata"]["name"].startswith("ml-charts")]
+        return [(item["kind"], item["metadata"]["name"], item["metadata"]["uid"], item["spec"]) for item in named]
+
+    before = state()
+    assert len(before) == 5  # two projects, two ApplicationSets, an Application
+    folder = team.folder / "second"
+    folder.mkdir()
+    _configure(folder, team.dev, team.prod)
+    second = replace(team, folder=folder)
+    # Under the names of the first nothing is applied.
+    with pytest.raises(AssertionError, match="conflict"):
+        second.begin()
+    assert state() == before
+    second.begin("--name", "second", "--force")
+    second.publish("naps2", "two")
+    app = "second-dev-ml-naps2"
+    eventually(
+        lambda: team.argo.synced(app) and team.argo.health(app) == "Healthy", _WAIT_S, lambda: team.state(team.dev)
+    )
+    assert state() == before
+    second.symph("retire", "naps2", "--env", "dev", "--yes")
+    eventually(lambda: not team.argo.application(app), _WAIT_S, lambda: team.state(team.dev))
+    assert state() == before
+    assert team.jobs(team.dev, "naps") == first
+
+
+def test_a_pointer_that_cannot_be_read_stops_its_own_environment_alone(team: Team) -> None:
+    commit(team.folder / "charts.git", {"envs/dev/ml/broken.symph-app.yaml": "name: broken\n"})
+    team.publish("naps", "one", "--chart-only")
+    (team.folder / "naps.yaml").write_text(_SPEC.format(name="naps", word="one"))
+    team.symph("publish", "naps.yaml", "--env", "prod")
+    assert len(team.wait_synced("prod", "naps", "0.1.0")) == 1

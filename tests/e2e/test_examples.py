@@ -14,6 +14,8 @@ RESULTS = {
     "integrate": {"master": ["integral of x^2 over 0..10 = 333.3333"]},
     "ring": {"p2": ["done: 50 sent, 50 received"]},
     "ring-group": {"p2": ["done: 50 sent, 50 received"]},
+    "parameter-server": {"server": ["y = 2.00 x -1.00 after 300 gradients"]},
+    "ppo": {"learner": ["the greedy policy reaches the goal in 6 steps"]},
     "rl": {"learner": ["update 20"], "agent": ["agent-0 done", "agent-1 done"]},
     "di-engine": {"learner": ["rank 0 met [1, 2, 3]"], "collector": ["rank 2 of 4 may train", "rank 3 of 4 may train"]},
 }

@@ -17,6 +17,7 @@ import pytest
 from symphony_charts.formats.yaml_write import dump
 from tests.e2e.flux import NAMESPACE, Flux, flux
 from tests.e2e.programs import Programs
+from tests.gitops.servers import commit, git
 from tests.gitops.ssh_server import ssh_server
 from tests.waiting import eventually
 
@@ -54,8 +55,9 @@ def symph(running: Flux, tmp_path: Path) -> Iterator[Symph]:
         places = ("--destination", "dev=naps-dev", "--destination", "prod=big/naps")
         run("gitops", "init", "--repo", server.url(repository), "--flux", "--team", "ml", *places, *_INSTALL)
         files = [f"--from-file=identity={server.key}", f"--from-file=known_hosts={server.known_hosts}"]
-        running.programs.kubectl("-n", NAMESPACE, "create", "secret", "generic", "symph", *files)
-        for name in ("flux-source", "flux-releases"):
+        running.programs.kubectl("-n", NAMESPACE, "create", "secret", "generic", "ml-charts", *files)
+        running.programs.kubectl("create", "namespace", "naps-dev")
+        for name in ("flux-accounts", "flux-source", "flux-releases"):
             show = ["git", "-C", str(repository), "show", f"main:bootstrap/{name}.yaml"]
             text = subprocess.run(show, check=True, capture_output=True, text=True, timeout=30).stdout
             running.programs.kubectl("apply", "-f", "-", stdin=text)
@@ -69,16 +71,20 @@ def test_what_is_published_is_released_and_the_last_retired_is_pruned(
         eventually(lambda: running.ready(kind, name)[0] == "True", _WAIT_S, running.describe)
 
     # An environment that runs nothing yet is no error.
-    for kind, name in (("gitrepository", "symph"), ("kustomization", "symph-dev"), ("kustomization", "symph-prod")):
+    for kind, name in (
+        ("gitrepository", "ml-charts"),
+        ("kustomization", "ml-charts-dev"),
+        ("kustomization", "ml-charts-prod"),
+    ):
         wait_ready(kind, name)
 
     (tmp_path / "naps.yaml").write_text(_SPEC.format(word="one"))
     symph("publish", "naps.yaml", "--env", "dev")
     symph("promote", "naps", "--from", "dev", "--to", "prod")
     running.look()
-    eventually(lambda: running.get("helmrelease", "dev-ml-naps") or None, _WAIT_S, running.describe)
-    eventually(lambda: running.get("helmrelease", "prod-ml-naps") or None, _WAIT_S, running.describe)
-    release = running.get("helmrelease", "prod-ml-naps")
+    eventually(lambda: running.get("helmrelease", "ml-charts-dev-ml-naps") or None, _WAIT_S, running.describe)
+    eventually(lambda: running.get("helmrelease", "ml-charts-prod-ml-naps") or None, _WAIT_S, running.describe)
+    release = running.get("helmrelease", "ml-charts-prod-ml-naps")
     assert release["spec"]["kubeConfig"]["secretRef"]["name"] == "big-kubeconfig"
 
     # Flux can make the chart of the release.
@@ -88,8 +94,20 @@ def test_what_is_published_is_released_and_the_last_retired_is_pruned(
     running.programs.kubectl("-n", NAMESPACE, "apply", "-f", "-", stdin=dump({**chart, "spec": spec}))
     wait_ready("helmchart", "naps")
 
+    # A pointer edited by hand is the release: Flux has nothing else to read.
+    pointer, repository = "envs/prod/ml/naps.symph-app.yaml", tmp_path / "charts.git"
+    text = git(repository, "show", f"main:{pointer}")
+    commit(repository, {pointer: text.replace("values: {}", "values: {groups: {nap: {replicas: 3}}}")})
+    running.look()
+    values = {"groups": {"nap": {"replicas": 3}}}
+    eventually(
+        lambda: running.get("helmrelease", "ml-charts-prod-ml-naps")["spec"].get("values") == values,
+        _WAIT_S,
+        running.describe,
+    )
+
     symph("retire", "naps", "--env", "dev", "--yes")
     running.look()
-    eventually(lambda: not running.get("helmrelease", "dev-ml-naps"), _WAIT_S, running.describe)
-    wait_ready("kustomization", "symph-dev")
-    assert running.get("helmrelease", "prod-ml-naps")
+    eventually(lambda: not running.get("helmrelease", "ml-charts-dev-ml-naps"), _WAIT_S, running.describe)
+    wait_ready("kustomization", "ml-charts-dev")
+    assert running.get("helmrelease", "ml-charts-prod-ml-naps")

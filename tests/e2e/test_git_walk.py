@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,6 +32,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     repositories = tmp_path / "repos"
     repositories.mkdir()
     with http_server(repositories) as http, ssh_server(tmp_path / "sshd") as ssh:
+        chance = random.Random(SEED)
+        http.fault = lambda _path, _done: chance.choice(("502", "cut")) if chance.random() < 0.04 else ""
         monkeypatch.setenv("GIT_SSH_COMMAND", ssh.command())
         yield Server(root=repositories, http=http.url, ssh=ssh.url(repositories))
 

@@ -8,16 +8,15 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 import pytest
+import yaml
 
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.gitops.argocd import ArgoSetup, app_project, application_set, health_config
-from symphony_charts.gitops.bootstrap import health_checks
-from symphony_charts.gitops.flux import git_repository, helm_release, release_kustomization
-from symphony_charts.gitops.pointer import Pointer
+from symphony_charts.gitops.bootstrap import FluxSetup, Setup, setup_files
+from symphony_charts.gitops.flux import FluxSource
+from symphony_charts.gitops.pointer import Pointer, render_pointer
 from symphony_charts.settings.project import Destination
-from symphony_charts.system import package_data
 from tests.chart.harness import built_of, experiment_of
 from tests.e2e.programs import Programs
 from tests.e2e.tools.modules import ARGO_CD, HELM_CONTROLLER, KUSTOMIZE_CONTROLLER, SEALED_SECRETS, SOURCE_CONTROLLER
@@ -29,9 +28,8 @@ CRDS = {
     SOURCE_CONTROLLER: "config/crd/bases/*gitrepositories.yaml",
     SEALED_SECRETS: "helm/sealed-secrets/crds/*.yaml",
 }
-SETUP = ArgoSetup(
-    url="https://git.example.org/charts.git", version=(3, 5), protects=True, gpg_keys=("0123456789ABCDEF",)
-)
+URL = "https://git.example.org/charts.git"
+PLACES = {"dev": Destination(namespace="rl"), "prod": Destination(name="big", namespace="rl")}
 POINTER = Pointer(
     name="rl",
     team="ml",
@@ -63,25 +61,32 @@ def _metadata(item: Mapping[str, object]) -> dict[str, object]:
     return metadata
 
 
-def application(setup: ArgoSetup) -> dict[str, object]:
+def bootstrap(setup: Setup) -> list[Mapping[str, object]]:
+    """Return the objects of bootstrap/."""
+    files = setup_files(setup, PLACES, requirement="")
+    texts = [content for path, content in files.items() if path.startswith("bootstrap/")]
+    return [item for text in texts for item in yaml.safe_load_all(text) if item]
+
+
+def application(setup: Setup) -> dict[str, object]:
     """Return an Application as Argo CD makes it: the template with every placeholder filled in."""
-    template = json.dumps(sub(application_set(setup), "spec", "template"))
-    made: dict[str, object] = json.loads(re.sub(r"\{\{.*?\}\}", "x", template))
+    found = next(item for item in bootstrap(setup) if item["kind"] == "ApplicationSet")
+    made: dict[str, object] = json.loads(re.sub(r"\{\{.*?\}\}", "x", json.dumps(sub(found, "spec", "template"))))
     return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", **made}
 
 
-def given_to_argo_cd(minor: int) -> list[Mapping[str, object]]:
-    setup = ArgoSetup(url=SETUP.url, version=(3, minor), protects=True)
-    places = [Destination(namespace="rl"), Destination(name="big", namespace="rl")]
-    return [app_project(setup, "dev", places), application_set(setup), application(setup)]
+def given_to_argo_cd(**settings: bool) -> list[Mapping[str, object]]:
+    setup = Setup(url=URL, name="ml-charts", **settings)  # type: ignore[arg-type]  # by name
+    return [*bootstrap(setup), application(setup)]
 
 
 def given_to_flux(url: str) -> list[Mapping[str, object]]:
-    source = git_repository(url, "main", secret="deploy-key")  # noqa: S106 - the name of a Secret
-    place = Destination(name="big", namespace="rl", service_account="runner")
-    there = msgspec.structs.replace(POINTER, destination=place)
-    applied = release_kustomization("dev", sops_secret="keys")  # noqa: S106 - the name of a Secret
-    return [source, applied, helm_release(POINTER), helm_release(there)]
+    secrets = FluxSetup(git_secret="deploy-key", sops_secret="keys")  # noqa: S106 - names of Secrets
+    objects = bootstrap(Setup(url=url, name="ml-charts", flux=secrets))
+    for place in (PLACES["dev"], Destination(name="big", namespace="rl", service_account="runner")):
+        content = render_pointer(msgspec.structs.replace(POINTER, destination=place), FluxSource("ml-charts", "x"))
+        objects.append(next(yaml.safe_load_all(content)))
+    return objects
 
 
 def sealed_secret(scope: str) -> list[Mapping[str, object]]:
@@ -91,11 +96,9 @@ def sealed_secret(scope: str) -> list[Mapping[str, object]]:
 
 
 OBJECTS: dict[str, Callable[[], list[Mapping[str, object]]]] = {
-    "Argo CD 3.4": lambda: given_to_argo_cd(4),
-    "Argo CD 3.5": lambda: given_to_argo_cd(5),
-    "signatures of Argo CD 3.5": lambda: [app_project(SETUP, "dev", [Destination(namespace="rl")])],
-    "health checks": lambda: [health_config(health_checks(package_data.folder("gitops")))],
-    "Flux, https": lambda: given_to_flux(SETUP.url),
+    "Argo CD": given_to_argo_cd,
+    "Argo CD, protected": lambda: given_to_argo_cd(protects=True, has_job_health=True),
+    "Flux, https": lambda: given_to_flux(URL),
     "Flux, scp": lambda: given_to_flux("git@git.example.org:team/charts.git"),
     "Flux, ssh": lambda: given_to_flux("ssh://git@h:2222/charts.git"),
     "sealed, strict": lambda: sealed_secret("strict"),
@@ -113,7 +116,7 @@ def test_the_api_server_takes_the_objects(case: str, programs: Programs, namespa
 
 @pytest.mark.usefixtures("definitions")
 def test_a_field_that_argo_cd_does_not_know_is_refused(programs: Programs, namespace: str) -> None:
-    wrong = application(SETUP)
+    wrong = application(Setup(url=URL, name="ml-charts"))
     assert isinstance(wrong["spec"], dict)
     with pytest.raises(AssertionError, match="selfHeel: field not declared"):
         accept(programs, namespace, {**wrong, "spec": {**wrong["spec"], "selfHeel": True}})

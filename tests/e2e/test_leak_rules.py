@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scripts.leak_rules import OUT, rules_text
+from tests.e2e import leak_classes
 from tests.e2e.leak_samples import (
     FILES,
     FORMS,
@@ -45,3 +46,13 @@ def test_harmless_strings_raise_at_most_five_false_alarms() -> None:
     samples = {f"{index}/{name}": data for index, (name, data) in enumerate(harmless())}
     assert len(samples) == 500
     assert len(found_by_us(samples)) <= 5
+
+
+def test_of_what_users_write_the_guard_finds_four_fifths_and_no_less_than_gitleaks_in_either() -> None:
+    secrets, strings = leak_classes.planted(), leak_classes.harmless()
+    assert (len(leak_classes.SECRETS), len(leak_classes.PLACES), len(secrets), len(strings)) == (127, 13, 381, 494)
+    found, theirs = found_by_us(secrets), found_by_gitleaks(secrets)
+    assert theirs - found == set()
+    assert len(found) >= 0.8 * len(secrets)
+    alarms = found_by_us(strings)
+    assert len(alarms) <= min(0.03 * len(strings), len(found_by_gitleaks(strings)))

@@ -1,4 +1,4 @@
-"""Objects for Argo CD and Flux, rule by rule: each of these fields keeps finished work from running again."""
+"""Objects for Argo CD, rule by rule: each of these fields keeps finished work from running again."""
 
 from __future__ import annotations
 
@@ -6,20 +6,25 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 
-from symphony_charts.chart.lint.security import refused_kinds
-from symphony_charts.errors import SpecError
-from symphony_charts.gitops.argocd import ArgoSetup, app_name, app_project, application_set, parse_version
+from symphony_charts.chart.lint.security import CHART_KINDS, refused_kinds
+from symphony_charts.gitops.bootstrap import Setup, setup_files, usual_name
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.settings.project import Destination
 from tests.gitops.samples import example_objects
 
-SETUP = ArgoSetup(url="https://git.example.org/x.git")
+PLACES = {"dev": Destination(namespace="a"), "prod": Destination(name="big", namespace="b")}
+
+
+def objects(name: str, **settings: Any) -> list[Any]:
+    """Return the objects of a file of bootstrap/, by default with one of each environment."""
+    setup = Setup(**{"url": "https://git.example.org/x.git", "name": "ml-x", **settings})
+    return list(yaml.safe_load_all(setup_files(setup, PLACES, requirement="")[f"bootstrap/{name}.yaml"]))
 
 
 def app() -> Any:
-    spec: Any = application_set(SETUP)["spec"]
-    return spec["template"]
+    return objects("applicationset")[0]["spec"]["template"]
 
 
 def test_finished_work_is_never_healed_and_gone_work_is_pruned() -> None:
@@ -33,7 +38,7 @@ def test_only_what_changed_is_applied_and_nothing_is_taken_from_others() -> None
 
 def test_what_kueue_writes_is_no_drift() -> None:
     ignored = app()["spec"]["ignoreDifferences"]
-    assert {one["kind"] for one in ignored} == {"Job", "JobSet", "AppWrapper"}
+    assert [one["kind"] for one in ignored] == ["Job", "JobSet", "AppWrapper"]
     assert {pointer for one in ignored for pointer in one["jsonPointers"]} == {"/spec/suspend"}
     assert [one["jqPathExpressions"] for one in ignored if "jqPathExpressions" in one] == [
         [".spec.components[].podSetInfos"]
@@ -44,51 +49,78 @@ def test_values_are_data_and_end_in_a_newline() -> None:
     assert app()["spec"]["source"]["helm"]["values"] == "{{ .values | toJson }}\n"
 
 
-@pytest.mark.parametrize(
-    ("place", "target"),
-    [
-        (Destination(namespace="n"), {"server": "https://kubernetes.default.svc", "namespace": "n"}),
-        (Destination(name="big", namespace="n"), {"name": "big", "namespace": "n"}),
-    ],
-)
-def test_a_destination_has_a_server_or_a_name(place: Destination, target: dict[str, str]) -> None:
-    spec: Any = app_project(SETUP, "dev", [place])["spec"]
-    assert spec["destinations"] == [target]
+@pytest.mark.parametrize("root", ["", "deploy/charts"])
+def test_an_application_is_named_by_the_place_of_its_pointer_and_not_by_what_that_says(root: str) -> None:
+    for found, env in zip(objects("applicationset", root=root), PLACES, strict=True):
+        text = json.dumps(found["spec"]["template"])
+        in_path = {f"index .path.segments {2 + 2 * bool(root)}": "team", ".chart": "charts/team/rl/1.0.0"}
+        in_path['trimSuffix \\".symph-app.yaml\\" .path.filename'] = "rl"
+        for name, value in in_path.items():
+            assert f"{{{{ {name} }}}}" in text
+            text = text.replace(f"{{{{ {name} }}}}", value)
+        assert all(f"{{{{ .{name} }}}}" not in text for name in ("env", "team", "name", "project"))
+        made = json.loads(text)
+        assert made["metadata"]["name"] == f"ml-x-{env}-team-rl"
+        assert made["spec"]["source"]["path"] == f"{root}/charts/team/rl/1.0.0".lstrip("/")
+        assert made["spec"]["project"] == f"ml-x-{env}"
 
 
-def test_an_application_is_named_by_the_place_of_its_pointer_and_not_by_what_that_says() -> None:
-    text = json.dumps(app())
-    in_path = {"index .path.segments 1": "dev", "index .path.segments 2": "ml"}
-    in_path['trimSuffix \\".symph-app.yaml\\" .path.filename'] = "rl"
-    for name, value in {**in_path, ".chart": "charts/ml/rl/1.0.0"}.items():
-        assert f"{{{{ {name} }}}}" in text
-        text = text.replace(f"{{{{ {name} }}}}", value)
-    assert all(f"{{{{ .{name} }}}}" not in text for name in ("env", "team", "name"))
-    made = json.loads(text)
-    assert made["metadata"]["name"] == app_name("dev", "ml", "rl")
-    assert made["spec"]["source"]["path"] == "charts/ml/rl/1.0.0"
-    assert made["spec"]["project"] == "symph-dev"
-
-
-def test_files_are_found_by_a_suffix_that_nothing_else_has() -> None:
-    spec: Any = application_set(SETUP)["spec"]
-    assert spec["generators"][0]["git"]["files"] == [{"path": "envs/*/*/*.symph-app.yaml"}]
+def test_each_environment_has_a_generator_of_its_own() -> None:
+    """A pointer that cannot be read stops the Applications of its own environment alone."""
+    found = {
+        item["metadata"]["name"]: item["spec"]["generators"][0]["git"]["files"] for item in objects("applicationset")
+    }
+    assert found == {
+        "ml-x-dev": [{"path": "envs/dev/*/*.symph-app.yaml"}],
+        "ml-x-prod": [{"path": "envs/prod/*/*.symph-app.yaml"}],
+    }
 
 
 def test_protection_keeps_what_runs_when_a_pointer_vanishes() -> None:
-    spec: Any = application_set(ArgoSetup(url="u", protects=True))["spec"]
-    assert spec["syncPolicy"] == {"preserveResourcesOnDeletion": True, "applicationsSync": "create-update"}
+    (policy, _) = (item["spec"]["syncPolicy"] for item in objects("applicationset", protects=True))
+    assert policy == {"preserveResourcesOnDeletion": True, "applicationsSync": "create-update"}
 
 
-def test_the_project_allows_our_repository_namespaces_and_kinds_alone() -> None:
-    spec: Any = app_project(SETUP, "dev", [Destination(namespace="a")])["spec"]
-    assert spec["sourceRepos"] == [SETUP.url]
-    assert [place["namespace"] for place in spec["destinations"]] == ["a"]
-    assert spec["clusterResourceWhitelist"] == []
-    kinds = [(each["group"], each["kind"]) for each in spec["namespaceResourceWhitelist"]]
+def test_a_project_allows_our_repository_its_place_and_our_kinds_alone() -> None:
+    dev, prod = (item["spec"] for item in objects("project"))
+    assert dev["sourceRepos"] == ["https://git.example.org/x.git"]
+    assert dev["destinations"] == [{"server": "https://kubernetes.default.svc", "namespace": "a"}]
+    assert prod["destinations"] == [{"name": "big", "namespace": "b"}]
+    assert dev["clusterResourceWhitelist"] == []
+    kinds = [(each["group"], each["kind"]) for each in dev["namespaceResourceWhitelist"]]
     assert len(kinds) == len(set(kinds))
-    assert {"group": "batch", "kind": "Job"} in spec["namespaceResourceWhitelist"]
-    assert {"group": "", "kind": "Secret"} not in spec["namespaceResourceWhitelist"]
+    assert ("batch", "Job") in kinds
+    assert ("", "Secret") not in kinds
+
+
+def test_a_project_and_a_namespace_of_the_platform_replace_ours() -> None:
+    settings = {"project": "research", "namespace": "gitops"}
+    with pytest.raises(KeyError):
+        objects("project", **settings)
+    for item in objects("applicationset", **settings):
+        assert (item["spec"]["template"]["spec"]["project"], item["metadata"]["namespace"]) == ("research", "gitops")
+
+
+def test_health_checks_are_of_kinds_that_the_project_admits_and_jobs_keep_argo_cd_s_own() -> None:
+    names = set(objects("argocd-cm")[0]["data"])
+    admitted = {f"resource.customizations.health.{group}_{kind}" for group, kind in CHART_KINDS}
+    assert names <= admitted
+    assert set(objects("argocd-cm", has_job_health=True)[0]["data"]) - names == {
+        "resource.customizations.health.batch_Job"
+    }
+
+
+@pytest.mark.parametrize(
+    ("team", "url", "name"),
+    [
+        ("ml", "git@example.org:rl/charts.git", "ml-charts"),
+        ("ml", "https://example.org/ml.git/", "ml"),
+        ("", "/srv/My Charts", "my-charts"),
+        ("ml", "example.org:charts", "ml-charts"),
+    ],
+)
+def test_names_in_the_cluster_come_from_team_and_repository(team: str, url: str, name: str) -> None:
+    assert usual_name(team, url) == name
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -103,18 +135,3 @@ def test_the_project_allows_all_that_a_chart_renders(kind: str) -> None:
 
 def test_nobody_gives_rights_by_way_of_git() -> None:
     assert refused_kinds(example_objects("surreal", "kind=argo")) == ["Role", "RoleBinding", "ServiceAccount"]
-
-
-@pytest.mark.parametrize(
-    ("version", "field"), [((3, 4), "signatureKeys"), ((3, 5), "sourceIntegrity"), ((3, 6), "sourceIntegrity")]
-)
-def test_signatures_are_asked_for_in_the_words_of_the_version(version: tuple[int, int], field: str) -> None:
-    spec = app_project(ArgoSetup(url="u", version=version, gpg_keys=("AB",)), "dev", [])["spec"]
-    assert isinstance(spec, dict)
-    assert {"signatureKeys", "sourceIntegrity"} & set(spec) == {field}
-
-
-@pytest.mark.parametrize("text", ["2.14", "4.0", "x", "3"])
-def test_an_unknown_argo_cd_is_refused(text: str) -> None:
-    with pytest.raises(SpecError, match="no objects for Argo CD"):
-        parse_version(text)

@@ -1,4 +1,4 @@
-"""Objects for Flux.
+"""Objects for Flux: the pointer of an experiment is its HelmRelease.
 
 Difficulties: by default it runs in its own cluster with more rights than a release needs, and it stops before pruning
 if the folder of an environment is gone.
@@ -6,16 +6,22 @@ if the folder of an environment is gone.
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+import yaml
 
 from symphony_charts.errors import SpecError
-from symphony_charts.gitops.flux import flux_url, git_repository, helm_release, needs_secret
-from symphony_charts.gitops.pointer import Pointer, parse_pointer, render_pointer
+from symphony_charts.gitops.bootstrap import FluxSetup, Setup, setup_files
+from symphony_charts.gitops.flux import FluxSource, flux_url, needs_secret
+from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer, render_pointer
 from symphony_charts.settings.project import Destination
+from tests.tools import kubectl
 
+SOURCE = FluxSource("ml-x", "flux-system")
 POINTER = Pointer(
     name="rl",
     team="ml",
@@ -25,12 +31,24 @@ POINTER = Pointer(
     chart="charts/ml/rl/0.1.0",
     values={"groups": {"agent": {"replicas": 3}}},
     destination=Destination(namespace="rl"),
+    is_release=True,
+    history=[Deployed(version="0.0.9", digest="sha256:1")],
+    source={"spec": "rl.yaml"},
 )
 
 
-def release(**destination: str) -> Any:
+def documents(root: str = "", **destination: str) -> list[Any]:
     place = Destination(namespace="rl", **destination)
-    return helm_release(msgspec.structs.replace(POINTER, destination=place))["spec"]
+    return list(yaml.safe_load_all(render_pointer(msgspec.structs.replace(POINTER, destination=place), SOURCE, root)))
+
+
+def release(**destination: str) -> Any:
+    return documents(**destination)[0]["spec"]
+
+
+def bootstrap(name: str, **environments: Destination) -> list[Any]:
+    setup = Setup(url="https://git.example.org/x.git", name="ml-x", flux=FluxSetup())
+    return list(yaml.safe_load_all(setup_files(setup, environments, requirement="")[f"bootstrap/flux-{name}.yaml"]))
 
 
 def test_flux_never_waits_for_jobs_nor_uninstalls_them() -> None:
@@ -45,8 +63,8 @@ def test_a_commit_elsewhere_makes_no_new_chart() -> None:
 
 
 def test_flux_checks_out_no_more_than_it_needs() -> None:
-    spec: Any = git_repository("https://git.example.org/x.git", "main")["spec"]
-    assert spec["sparseCheckout"] == ["charts", "flux"]
+    (source,) = bootstrap("source", dev=Destination())
+    assert source["spec"]["sparseCheckout"] == ["charts", "envs"]
 
 
 @pytest.mark.parametrize(
@@ -79,11 +97,9 @@ def test_an_address_that_flux_cannot_read_is_refused(url: str) -> None:
     ],
 )
 def test_another_cluster_is_reached_by_its_kubeconfig(destination: dict[str, str], secret: str) -> None:
-    assert release(**destination)["kubeConfig"] == {"secretRef": {"name": secret}}
-
-
-def test_flux_s_own_cluster_needs_none() -> None:
-    assert "kubeConfig" not in release()
+    spec = release(**destination)
+    assert spec["kubeConfig"] == {"secretRef": {"name": secret}}
+    assert "serviceAccountName" not in spec
 
 
 def test_an_address_alone_is_no_way_into_a_cluster() -> None:
@@ -91,14 +107,68 @@ def test_an_address_alone_is_no_way_into_a_cluster() -> None:
         release(server="https://10.0.0.1")
 
 
-def test_a_release_runs_with_the_rights_of_its_service_account() -> None:
+def test_a_release_runs_with_the_rights_of_its_environment_or_of_a_named_account() -> None:
+    assert release()["serviceAccountName"] == "ml-x-prod"
     assert release(service_account="runner")["serviceAccountName"] == "runner"
-    assert "serviceAccountName" not in release()
+    applied = {
+        item["metadata"]["name"]: item["spec"]["serviceAccountName"]
+        for item in bootstrap("releases", prod=Destination())
+    }
+    assert applied == {"ml-x-prod": "ml-x-prod"}
+    made = bootstrap("accounts", prod=Destination(namespace="rl"), far=Destination(name="big", namespace="x"))
+    roles = {
+        (item["metadata"]["namespace"], item["metadata"]["name"]): {
+            name for rule in item["rules"] for name in rule["resources"]
+        }
+        for item in made
+        if item["kind"] == "Role"
+    }
+    assert roles.keys() == {("flux-system", "ml-x-prod"), ("flux-system", "ml-x-far"), ("rl", "ml-x-prod")}
+    assert roles["flux-system", "ml-x-prod"] == {"helmreleases"}
+    assert {"jobs", "secrets", "ingresses", "networkpolicies"} <= roles["rl", "ml-x-prod"]
+    assert not {"roles", "rolebindings", "serviceaccounts", "*"} & roles["rl", "ml-x-prod"]
 
 
-@pytest.mark.parametrize("fields", [{}, {"kubeconfig": "ours", "service_account": "runner"}])
-def test_a_pointer_holds_what_flux_reads_where_somebody_named_it(fields: dict[str, str]) -> None:
-    pointer = msgspec.structs.replace(POINTER, destination=Destination(namespace="rl", **fields))
-    text = render_pointer(pointer)
+@pytest.mark.parametrize("root", ["", "deploy/charts"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        {},
+        {"kubeconfig": "ours", "service_account": "runner"},
+        {"name": "big"},
+        {"server": "https://10.0.0.1", "kubeconfig": "ours"},
+    ],
+)
+def test_a_release_is_read_as_the_pointer_that_it_is(place: dict[str, str], root: str) -> None:
+    pointer = msgspec.structs.replace(POINTER, destination=Destination(namespace="rl", **place))
+    text = render_pointer(pointer, SOURCE, root)
     assert parse_pointer(text, "x") == pointer
-    assert (b"kubeconfig" in text) == bool(fields)
+    assert render_pointer(parse_pointer(text, "x"), SOURCE, root) == text
+    # As a pointer for Argo CD, and back.
+    plain = msgspec.structs.replace(pointer, is_release=False)
+    assert parse_pointer(render_pointer(pointer), "x") == plain
+
+
+def test_kustomize_leaves_out_what_symph_alone_reads(tmp_path: Path) -> None:
+    release, rest = documents()
+    assert not {"values", "version", "chart", "digest"} & rest.keys()
+    program = kubectl()
+    if program is None:
+        pytest.skip("kubectl is not unpacked: python -m tests.tools")
+    (tmp_path / "rl.symph-app.yaml").write_bytes(render_pointer(POINTER, SOURCE))
+    (tmp_path / "kustomization.yaml").write_text("resources: [rl.symph-app.yaml]\n")
+    done = subprocess.run([str(program), "kustomize", str(tmp_path)], capture_output=True, check=True, timeout=60)
+    assert list(yaml.safe_load_all(done.stdout)) == [release]
+
+
+def test_an_edit_of_the_release_by_hand_is_an_edit_of_the_pointer() -> None:
+    edited, rest = documents()
+    edited["spec"] |= {"values": {"groups": {"agent": {"replicas": 5}}}, "targetNamespace": "other"}
+    edited["spec"]["chart"]["spec"]["chart"] = "./charts/ml/rl/0.0.9"
+    pointer = parse_pointer(yaml.safe_dump_all([edited, rest]).encode(), "x")
+    assert (pointer.version, pointer.chart) == ("0.0.9", "charts/ml/rl/0.0.9")
+    assert pointer.values == {"groups": {"agent": {"replicas": 5}}}
+    assert pointer.destination.namespace == "other"
+    assert pointer.history == POINTER.history
+    alone = parse_pointer(yaml.safe_dump(edited).encode(), "x")
+    assert (alone.version, alone.history) == ("0.0.9", [])

@@ -69,20 +69,6 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("scheduling.volcano.sh_PodGroup", {"status": {"phase": "Running"}}, "Healthy"),
     ("scheduling.x-k8s.io_PodGroup", {"status": {"phase": "Pending"}}, "Progressing"),
     ("scheduling.x-k8s.io_PodGroup", {"status": {"phase": "Finished"}}, "Healthy"),
-    ("kueue.x-k8s.io_Workload", {}, "Progressing"),
-    ("kueue.x-k8s.io_Workload", conditions(condition("Admitted")), "Progressing"),
-    ("kueue.x-k8s.io_Workload", conditions(condition("Evicted", reason="Preempted")), "Suspended"),
-    ("kueue.x-k8s.io_Workload", conditions(condition("Finished", reason="Succeeded")), "Healthy"),
-    ("kueue.x-k8s.io_Workload", conditions(condition("Finished", reason="Failed")), "Degraded"),
-    ("trainer.kubeflow.org_TrainJob", conditions(condition("Suspended")), "Suspended"),
-    ("trainer.kubeflow.org_TrainJob", conditions(condition("Complete")), "Healthy"),
-    ("trainer.kubeflow.org_TrainJob", conditions(condition("Failed")), "Degraded"),
-    ("ray.io_RayJob", {"status": {"jobDeploymentStatus": "Initializing"}}, "Progressing"),
-    ("ray.io_RayJob", {"status": {"jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"}}, "Healthy"),
-    ("ray.io_RayJob", {"status": {"jobStatus": "FAILED", "jobDeploymentStatus": "Failed"}}, "Degraded"),
-    ("kubeflow.org_PyTorchJob", conditions(condition("Running")), "Progressing"),
-    ("kubeflow.org_PyTorchJob", conditions(condition("Running", "False"), condition("Succeeded")), "Healthy"),
-    ("kubeflow.org_MPIJob", conditions(condition("Failed")), "Degraded"),
 ]
 
 

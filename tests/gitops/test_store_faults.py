@@ -24,7 +24,6 @@ import pytest
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.gitops.base import Operation
 from symphony_charts.gitops.promote_rollback_retire import Rollback
-from symphony_charts.gitops.store import store as gitops_store
 from symphony_charts.gitops.store.store import Author, PushResult, Store
 from symphony_charts.system.git import remote
 from symphony_charts.system.git.cache import Cache
@@ -60,7 +59,7 @@ def store(tmp_path: Path, bare: Path) -> MakeStore:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gitops_store, "_PATIENCE_S", 0.3)
+    monkeypatch.setattr(remote, "PATIENCE_S", 0.3)
 
 
 def apply(store: Store, *operations: Operation) -> PushResult:
@@ -208,7 +207,7 @@ def test_a_push_that_was_given_up_may_still_arrive(
     def push(cache: Cache, commit: str, lease: str, *, timeout_s: float) -> remote.Answer:
         return remote.push(cache, commit, lease, timeout_s=next(waits, timeout_s))
 
-    monkeypatch.setattr(gitops_store, "push", push)
+    monkeypatch.setattr("symphony_charts.gitops.store.store.push", push)
     apply(store(), small_publish("rl", 1))
     assert history(bare) == ["first", "publish team/rl 0.1.0 -> dev"]
 

@@ -7,6 +7,7 @@ word the same errors differently.
 from __future__ import annotations
 
 import http.server
+import random
 import ssl
 import subprocess
 import threading
@@ -16,8 +17,10 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.gitops.store import store as gitops_store
+from symphony_charts.gitops.store.environments import events_in, pointers
 from symphony_charts.gitops.store.store import Author, Store
+from symphony_charts.system.git import remote
+from symphony_charts.system.git.history import Log
 from symphony_charts.system.git.remote import ToolUnreachable
 from tests.gitops.samples import NOW, small_publish
 from tests.gitops.servers import history, http_server, make_bare, set_hook
@@ -114,19 +117,36 @@ def test_what_is_asked_again_is_said_once(tmp_path: Path) -> None:
     assert "returned error: 503; trying again for 15 s" in notice
 
 
+@pytest.mark.parametrize("fault", ["502", "cut"])
+def test_every_request_is_made_again_while_the_connection_fails(fault: str, tmp_path: Path) -> None:
+    """Also while files and the history are read, whoever asks."""
+    make_bare(tmp_path / "charts.git")
+    with http_server(tmp_path) as running:
+        url = f"{running.url}/charts.git"
+        for number in (1, 2):
+            other = Store(url, "main", root=tmp_path / "other", author=ANN)
+            other.apply([small_publish("rl", number)], now=NOW)
+        chance = random.Random(1)
+        running.fault = lambda _path, done: fault if not done and chance.random() < 0.25 else ""
+        publish(url, tmp_path)
+        store = Store(url, "main", root=tmp_path / "third", author=ANN)
+        assert [each.pointer.version for each in pointers(store.tip(), "dev") if each.pointer] == ["0.1.0"]
+        assert len(events_in(Log(store.cache), "rl", "dev")) == 3
+
+
 def test_a_branch_that_wants_signatures_is_told_how_to_sign(tmp_path: Path) -> None:
     bare = make_bare(tmp_path / "charts.git")
     set_hook(bare, "pre-receive", "echo 'error: Commits must have verified signatures.' >&2\nexit 1")
     with pytest.raises(ToolFailed) as caught:
         publish(str(bare), tmp_path)
-    assert "--sign KEY" in caught.value.next
+    assert "commit.gpgsign" in caught.value.next
 
 
 @pytest.mark.parametrize(("fault", "is_hinted"), [("500", False), ("", True)])
 def test_a_branch_for_review_helps_where_the_server_refused_and_not_where_it_failed(
     fault: str, is_hinted: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gitops_store, "_PATIENCE_S", 0.2)
+    monkeypatch.setattr(remote, "PATIENCE_S", 0.2)
     bare = make_bare(tmp_path / "charts.git")
     set_hook(bare, "pre-receive", "exit 1")
     with http_server(tmp_path) as running:

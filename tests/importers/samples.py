@@ -51,7 +51,7 @@ def import_yaml(text: str, **options: str) -> Imported:
 
 
 def compose(text: str, **context: object) -> Imported:
-    return import_compose(read(text.encode(), "compose.yaml"), ComposeContext(**context))  # type: ignore[arg-type] # tests name real fields
+    return import_compose(read(text.encode(), "compose.yaml", is_compose=True), ComposeContext(**context))  # type: ignore[arg-type]
 
 
 def notes_of(imported: Imported) -> str:

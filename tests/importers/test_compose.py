@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,10 @@ from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.importers.input_file import read
 from symphony_charts.integrations.compose.importer import ComposeContext, import_compose
+from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.prepare import prepare_experiment
 from symphony_charts.spec.model import Experiment, Process
+from symphony_charts.spec.pods import allocate
 from symphony_charts.spec.sources import (
     ClaimVolume,
     ConfigFile,
@@ -182,7 +185,8 @@ def test_forms_of_a_health_check(test: str, command: list[str] | None) -> None:
 
 
 def test_a_check_begins_at_once_since_failures_count_for_nothing_before_it_was_ready() -> None:
-    imported = compose("services: {a: {image: i, healthcheck: {test: x, interval: 3s, start_period: 30s}}}")
+    body = "entrypoint: [x], healthcheck: {test: x, interval: 3s, start_period: 30s}"
+    imported = compose(f"services: {{a: {{image: i, {body}}}}}")
     check = ExecProbe(command=["sh", "-c", "x"])
     assert imported.experiment.processes["a"].ready == Probe(exec=check, period=3, timeout=30, failures=3)
     assert notes_of(imported) == ""
@@ -478,3 +482,100 @@ def test_a_name_of_two_services_leads_to_one_of_them() -> None:
     imported = compose(f"services:\n  a: {body}\n  b: {body}")
     assert [process.names for process in imported.experiment.processes.values()] == [["cache"], []]
     assert '"cache" leads to a alone, not to b as well' in notes_of(imported)
+
+
+def test_numbers_are_those_of_docker_compose() -> None:
+    # Judged by compose-go 2.4.
+    values = {
+        "1e3": "1000", "3.0": "3", "1.50": "1.5", "010": "8", "0x10": "16", "1_000": "1000", "0o17": "15", "08": "8",
+        "1e5": "100000", "1e6": "1e+06", "123456789.5": "1.234567895e+08", "0.00001": "1e-05", "-0.0": "-0",
+        "1_000.5": "1000.5", "18446744073709551616": "1.8446744073709552e+19", "0o8": "0o8", "'010'": "010",
+        "yes": "yes", "true": "true", "7": "7", "1.2.3": "1.2.3",
+    }  # fmt: skip
+    env = "\n".join(f"      V{index}: {text}" for index, text in enumerate(values))
+    process = compose(f"services:\n  a:\n    image: i\n    environment:\n{env}").experiment.processes["a"]
+    assert list(process.env.values()) == list(values.values())
+
+
+def test_reset_removes_and_override_replaces() -> None:
+    text = """
+services:
+  base: {image: i, environment: {A: '1'}, ports: ['80:80'], expose: [5], command: [x]}
+  a:
+    extends: base
+    environment: !override {B: '2'}
+    ports: !override ['81:81']
+    expose: !reset []
+    command: !reset null
+"""
+    process = compose(text).experiment.processes["a"]
+    assert (process.env, process.exposes, process.binds, process.args) == ({"B": "2"}, {"a": 81}, {}, None)
+
+
+FILES = {
+    "./tokenizer.json": "{}",
+    "./nginx.conf": "listen 80;",
+    "./run.sh": "#!/bin/sh",
+    "./tls.key": "x",
+    "./big": "x" * 70_000,
+}
+
+
+def test_a_mounted_file_beside_the_compose_file_is_a_configuration_file() -> None:
+    program = "{type: bind, source: ./run.sh, target: /run.sh}"
+    body = f"volumes: ['./nginx.conf:/etc/nginx/nginx.conf:ro', {program}, './big:/b']"
+    imported = compose(
+        f"services:\n  a:\n    image: i\n    {body}", read_text=FILES.get, is_program=lambda name: name == "./run.sh"
+    )
+    experiment = imported.experiment
+    assert experiment.configs == {
+        "nginx.conf": ConfigFile(text="listen 80;"),
+        "run.sh": ConfigFile(text="#!/bin/sh", mode="0755"),
+    }
+    first, second, third = experiment.processes["a"].mounts
+    assert (first.at, first.sub_path, first.read_only) == ("/etc/nginx/nginx.conf", "nginx.conf", True)
+    assert (second.sub_path, second.read_only) == ("run.sh", False)
+    assert isinstance(experiment.volumes[third.volume], HostPathVolume)
+    assert [note.path for note in imported.report.lost] == ["services.a.volumes[2]"]
+    assert prepare_experiment(experiment).objects
+
+
+def test_on_one_machine_a_mounted_file_is_the_file_itself(tmp_path: Path) -> None:
+    body = "command: cat /etc/nginx.conf\n    volumes: ['./nginx.conf:/etc/nginx.conf:ro']"
+    imported = compose(f"services:\n  a:\n    image: i\n    {body}", read_text=FILES.get, folder=str(tmp_path))
+    plan = plan_here(imported.experiment, allocate(imported.experiment), tmp_path, "r")
+    (process,) = (each for each in plan.processes if not each.is_step)
+    (bind,) = (each for each in process.binds if each.target == "/etc/nginx.conf")
+    assert (bind.source, bind.read_only, process.argv[0]) == (str(tmp_path / "nginx.conf"), True, "cat")
+
+
+def test_a_mounted_file_that_looks_like_a_secret_is_one() -> None:
+    body = "volumes: ['./tls.key:/etc/tls.key', './tokenizer.json:/t.json']"
+    imported = compose(f"services:\n  a:\n    image: i\n    {body}", read_text=FILES.get)
+    secret = SecretFile(file="./tls.key", key="tls.key", only=["a"], also_at=["/etc/tls.key"])
+    assert (imported.experiment.secrets, list(imported.experiment.configs)) == ([secret], ["tokenizer.json"])
+
+
+@pytest.mark.parametrize(
+    ("body", "command", "said"),
+    [
+        ("command: python app.py", ["python", "app.py"], ""),
+        ("command: gunicorn app", ["gunicorn", "app"], "`gunicorn`, which is not found"),
+        ("command: --save 60", None, "its program is in the image alone"),
+        ("{}", None, "its program is in the image alone"),
+        ("entrypoint: [python, app.py]", None, ""),
+    ],
+)
+def test_a_command_runs_here_too_and_the_report_names_what_cannot(
+    body: str, command: list[str] | None, said: str
+) -> None:
+    text = f"services:\n  a:\n    image: i\n    {'' if body == '{}' else body}"
+    imported = compose(text, is_installed=lambda name: name == "python")
+    local = imported.experiment.processes["a"].local
+    assert (local.command if local else None) == command
+    assert ("`symph up`" in notes_of(imported)) == bool(said)
+    assert said in notes_of(imported)
+
+
+def test_a_folder_of_the_image_is_not_where_it_starts_here() -> None:
+    assert service("command: python a.py\n    working_dir: /app").local.cwd == "."  # type: ignore[union-attr]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from symphony_charts.errors import SpecError
-from symphony_charts.importers.input_file import read
+from symphony_charts.formats.data import sub
+from symphony_charts.formats.yaml_read import load
+from symphony_charts.importers.input_file import from_data, read
 from symphony_charts.importers.report import Imported
+from symphony_charts.integrations.dijob.export import dijob_objects
 from symphony_charts.integrations.dijob.importer import import_dijob
 from symphony_charts.integrations.dijob.settings import settings_of
 from symphony_charts.spec.model import Experiment
@@ -267,3 +270,27 @@ def test_two_tasks_without_a_type_are_two_of_type_none() -> None:
     text = tasks("command: [x]").replace("    type: none\n", "")
     second = text[text.index("  - name: t") :].replace("name: t\n", "name: u\n")
     assert of_task(import_yaml(text + second), 1, "type") == []
+
+
+def test_names_are_shortened_until_the_operator_takes_them() -> None:
+    long_task = f"name: {'task-' * 7}x\n    replicas: 120\n"
+    text = tasks("command: [x]").replace("name: job", f"name: {'job-' * 14}x").replace("name: t\n", long_task)
+    imported = import_yaml(text)
+    assert [note.path for note in imported.notes if '"job-job-' in note.what] == ["metadata.name"]
+    (job,) = (item for item in dijob_objects(imported.experiment).objects if item["kind"] == "DIJob")
+    pod = f"{sub(job, 'metadata')['name']}-{next(iter(imported.experiment.processes))}-119"
+    assert len(pod) <= 63
+
+
+def test_a_claim_that_is_read_only_a_binary_file_and_a_list_come_over() -> None:
+    mounts = "command: [x]\n          volumeMounts: [{name: c, mountPath: /c}, {name: m, mountPath: /m}]"
+    claim = "{name: c, persistentVolumeClaim: {claimName: c, readOnly: true}}"
+    job = tasks(mounts, f"volumes: [{claim}, {{name: m, configMap: {{name: m}}}}]")
+    data = [
+        load(job),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "binaryData": {"b": "AAE="}},
+    ]
+    imported = import_dijob(from_data({"apiVersion": "v1", "kind": "List", "items": data}, "list"))
+    assert imported.report.lost == ()
+    assert imported.experiment.processes["t"].mounts[0] == Mount(volume="c", at="/c", read_only=True)
+    assert imported.experiment.configs == {"b": ConfigFile(base64="AAE=")}

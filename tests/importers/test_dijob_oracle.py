@@ -149,9 +149,10 @@ def _seen(container: Object, volumes: Mapping[str, Object]) -> Object:
 def _mount(mount: Object, volumes: Mapping[str, Object]) -> Object:
     """Return the mounted volume; a read-only volume equals a read-only mount."""
     volume = volumes[mount["name"]]
-    if volume.get("nfs", {}).get("readOnly"):
-        kept = {key: value for key, value in volume["nfs"].items() if key != "readOnly"}
-        return {**mount, "readOnly": True, "name": {**volume, "nfs": kept}}
+    for kind in ("nfs", "persistentVolumeClaim"):
+        if volume.get(kind, {}).get("readOnly"):
+            kept = {key: value for key, value in volume[kind].items() if key != "readOnly"}
+            return {**mount, "readOnly": True, "name": {**volume, kind: kept}}
     return {**mount, "name": volume}
 
 

@@ -43,6 +43,8 @@ def generated(seed: int) -> dict[str, Any]:
         }
     if rng.random() < 0.2:
         data["local"] = {"env": {"EXTRA": rng.choice(NASTY)}}
+    if rng.random() < 0.3:
+        data["env"] = {name: rng.choice(NASTY) for name in rng.sample(("SHARED", "LR", "B2"), 2)}
     return data
 
 

@@ -10,6 +10,7 @@ import pytest
 from symphony_charts.errors import SpecError
 from symphony_charts.local import up as local_run
 from symphony_charts.local.machine.machine import plan_here
+from symphony_charts.local.plan.records import PlannedProcess
 from symphony_charts.local.plan.scripts import start_script
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
@@ -117,3 +118,33 @@ def test_a_value_under_such_a_name_is_in_no_argument_list() -> None:
     (process,) = plan_here(experiment, allocate(experiment), Path("/"), "r1").processes
     lines = start_script(process).splitlines()
     assert {line.split("=")[0] for line in lines if "t0p" in line} == {"export B", "export _symph_0"}
+
+
+def planned(data: dict[str, object]) -> PlannedProcess:
+    experiment = from_data({"name": "x", "processes": {"a": {"command": ["c"]}}, **data})
+    return plan_here(experiment, allocate(experiment), Path("/"), "r1").processes[0]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "passed"),
+    [("WANDB_*", "WANDB_MODE"), ("*", "WANDB_MODE OTHER"), (["OTHER", "W?NDB_*"], "WANDB_MODE OTHER"), ("NONE_*", "")],
+)
+def test_patterns_pass_variables_of_the_caller_but_none_of_its_terminal(
+    patterns: object, passed: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("WANDB_MODE", "OTHER", "TMUX", "SHLVL", "SYMPH_RUNTIME_DIR", "BASH_FUNC_f%%"):
+        monkeypatch.setenv(name, "of the shell")
+    env = planned({"local": {"pass_env": patterns}}).env
+    assert {name for name, value in env.items() if value == "of the shell"} == set(passed.split())
+
+
+def test_a_changed_variable_restarts_a_process_that_names_it_but_not_one_whose_pattern_matches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def digests(value: str) -> list[str]:
+        monkeypatch.setenv("WANDB_MODE", value)
+        return [planned({"local": {"pass_env": words}}).digest for words in ("WANDB_MODE", "WANDB_*", [])]
+
+    (named, pattern, nothing), later = digests("a"), digests("b")
+    assert [named == later[0], pattern == later[1], nothing == later[2]] == [False, True, True]
+    assert pattern != nothing

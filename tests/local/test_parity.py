@@ -1,7 +1,8 @@
-"""Generated experiments: plan, manifests and a probe in tmux agree; `make e2e` tries more of them."""
+"""Generated experiments: a process has the argv, environment and files of its pod, by plan, manifests and probe."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,11 @@ from tests.local.parity.compare import compare
 from tests.local.parity.pod_view import view_of_manifests
 from tests.local.parity.process_view import differences, view_of_plan
 
+# `SYMPH_SOAK` is the number of random experiments; of every twenty, one is also run with probes in tmux.
+CASES = int(os.environ.get("SYMPH_SOAK", "40"))
 
-@pytest.mark.parametrize("seed", range(0, 40, 4))
+
+@pytest.mark.parametrize("seed", range(0, CASES, 4))
 def test_plan_and_manifests_of_generated_experiments_agree(seed: int, tmp_path: Path) -> None:
     found = [compare(from_data(generated(number)), {}, tmp_path, probes=False) for number in range(seed, seed + 4)]
     assert [result.differences for result in found] == [()] * 4
@@ -45,7 +49,7 @@ def test_the_manifests_of_every_kind_agree_with_the_plan(workload: dict[str, obj
 
 
 @pytest.mark.usefixtures("tmux")
-@pytest.mark.parametrize("seed", [3, 7])
+@pytest.mark.parametrize("seed", range(3, CASES, 20))
 def test_a_probe_in_tmux_agrees_with_plan_and_manifests(seed: int, tmp_path: Path) -> None:
     result = compare(from_data(generated(seed)), {}, tmp_path, probes=True)
     assert result.sides == ("the plan", "the manifests", "tmux")
@@ -118,7 +122,7 @@ def test_processes_here_see_the_same_as_in_their_pods(what: str, tmp_path: Path)
 
 
 @pytest.mark.usefixtures("tmux")
-@pytest.mark.parametrize("name", ["rl", "surreal", "ring", "ring-group", "integrate"])
+@pytest.mark.parametrize("name", ["rl", "surreal", "ring", "ring-group", "integrate", "ppo"])
 def test_processes_of_an_example_see_what_their_containers_see(name: str) -> None:
     folder = Path(__file__).resolve().parents[2] / "examples" / name
     [path] = [

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import Conflict
 from symphony_charts.secrets.leaks import Guard
+from symphony_charts.settings.project import AllowedLeak
 
 secrets = st.binary(min_size=12, max_size=80).filter(lambda value: len(value.strip()) >= 12)
 around = st.binary(max_size=40)
@@ -153,8 +154,43 @@ def test_the_name_of_a_branch_is_refused_when_it_is_a_secret() -> None:
 def test_a_finding_is_allowed_by_its_fingerprint_wherever_it_stands() -> None:
     (leak,) = Guard({}).find({"f": b"x\ntoken: " + GITHUB})
     assert (leak.line, leak.fingerprint.partition(":")[0]) == (2, "github-pat")
-    assert Guard({}, allowed=[leak.fingerprint]).find({"another/place": base64.b64encode(GITHUB)}) == []
-    assert Guard({}, allowed=[leak.fingerprint]).find({"f": GITHUB, "g": HUGGING_FACE})[0].path == "g"
+    assert (
+        Guard({}, allowed=[AllowedLeak(fingerprint=leak.fingerprint, reason="x")]).find(
+            {"another/place": base64.b64encode(GITHUB)}
+        )
+        == []
+    )
+    assert (
+        Guard({}, allowed=[AllowedLeak(fingerprint=leak.fingerprint, reason="x")])
+        .find({"f": GITHUB, "g": HUGGING_FACE})[0]
+        .path
+        == "g"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "path", "pattern", "is_allowed"),
+    [
+        ("github-pat", "*/values.yaml", "", True),
+        ("github-pat", "*/other.yaml", "", False),
+        ("github-pat", "", "ghp_.*", True),
+        ("github-pat", "", "ghp_", False),
+        ("gitlab-pat", "*/values.yaml", "", False),
+        ("", "*/values.yaml", "ghp_[A-Za-z0-9]+", True),
+    ],
+)
+def test_findings_are_allowed_by_rule_and_place_or_by_a_pattern(
+    rule: str, path: str, pattern: str, is_allowed: bool
+) -> None:
+    allowed = AllowedLeak(rule=rule, path=path, pattern=pattern, reason="x")
+    found = Guard({}, allowed=[allowed]).find({"charts/rl/values.yaml": b"token: " + GITHUB})
+    assert (found == []) == is_allowed
+
+
+@pytest.mark.parametrize("secret", ["rk_live_" + "aB3" * 8, "ATBB" + "k3Jd8sLq" * 4, GITHUB.decode()])
+def test_a_token_in_the_name_of_a_file_is_found_before_its_suffix(secret: str) -> None:
+    (leak,) = Guard({}).find({f"configs/{secret}.yaml": b"x: 1\n"})
+    assert secret not in str(leak)
 
 
 def test_a_declared_value_is_allowed_by_a_fingerprint_of_names_alone() -> None:
@@ -162,13 +198,13 @@ def test_a_declared_value_is_allowed_by_a_fingerprint_of_names_alone() -> None:
     files = {"values.yaml": b"image: kubernetes-admin-9"}
     (leak,) = Guard(secrets).find(files)
     assert leak.fingerprint == "declared:my.env:REGISTRY_TOKEN"
-    assert Guard(secrets, allowed=[leak.fingerprint]).find(files) == []
+    assert Guard(secrets, allowed=[AllowedLeak(fingerprint=leak.fingerprint, reason="x")]).find(files) == []
 
 
 def test_the_refusal_says_how_to_allow_what_is_none() -> None:
     with pytest.raises(Conflict) as failure:
         Guard({}).refuse({"f": GITHUB})
-    assert "allow_leaks" in failure.value.next
+    assert "symph gitops allow 'github-pat:" in failure.value.next
     assert Guard({}).find({"f": GITHUB})[0].fingerprint in failure.value.next
 
 

@@ -17,13 +17,12 @@ RIGHT: list[dict[str, Any]] = [
     {},
     {"team": "rl", "repository": "https://git.example.org/c.git", "environments": ["dev", "prod"], "pools": "a.yaml"},
     {"environments": {"dev": None, "prod": {"cluster": "big", "values": {"groups": {"a": {"replicas": 2}}}}}},
-    {"repository": {"url": "a.git", "forge": "gitea"}, "defaults": {"on": "kube"}, "pools": ["a", "b"]},
+    {"repository": {"url": "a.git"}, "defaults": {"on": "kube"}, "pools": ["a", "b"]},
     {"allow_leaks": [{"fingerprint": "f", "reason": "a test"}]},
 ]
 WRONG: list[dict[str, Any]] = [
     {"tem": "rl"},
     {"repository": {"branch": "main"}},
-    {"repository": {"url": "a.git", "forge": "hub"}},
     {"environments": {"dev": {"namespcae": "x"}}},
     {"defaults": {"on": "docker"}},
     {"allow_leaks": [{"fingerprint": "f"}]},

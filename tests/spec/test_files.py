@@ -10,6 +10,7 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.spec import files as specfile
+from symphony_charts.spec.sources import EnvSource
 
 
 def write(path: Path, text: str) -> Path:
@@ -226,3 +227,39 @@ def test_a_fault_that_follows_from_another_is_not_told(tmp_path: Path, fault: st
     with pytest.raises(SpecError) as caught:
         specfile.read(tmp_path / "exp.yaml")
     assert [problem.path.rpartition(".")[2] for problem in caught.value.problems][1:] == others
+
+
+def test_variables_of_the_experiment_and_of_its_files_are_those_of_every_process_that_has_no_own(
+    tmp_path: Path,
+) -> None:
+    write(tmp_path / "common.env", "# comment\nexport A=file\nB='of file'\nC=file\nD=$(A) $$ $x\n")
+    text = (
+        "name: x\nenv: {A: exp, NUM: 3, F: {field: spec.nodeName}}\nenv_file: common.env\nprepare: {s: {cmds: [x]}}\n"
+    )
+    path = write(tmp_path / "a.yaml", f"{text}processes: {{p: {{cmds: [x], env: {{C: own}}}}, q: {{cmds: [x]}}}}\n")
+    experiment = specfile.read(path).experiment
+    shared = {
+        "A": "exp",
+        "B": "of file",
+        "C": "file",
+        "D": "$$(A) $$$ $x",
+        "NUM": "3",
+        "F": EnvSource(field="spec.nodeName"),
+    }
+    assert experiment.processes["p"].env == {**shared, "C": "own"}
+    assert experiment.processes["q"].env == experiment.prepare["s"].env == shared
+    assert (experiment.env, experiment.env_file) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("env_file: [gone.env]", ("a.yaml:2, env_file[0]", 'cannot read "gone.env"')),
+        ("env_file: bad.env", ('"bad.env" sets 1X, SYMPH_RUN', "NAME=value")),
+        ("env: {SYMPH_RUN: a}", ("a.yaml:2, env.SYMPH_RUN", "cannot be set")),
+    ],
+)
+def test_faults_of_shared_variables_name_their_place(text: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    write(tmp_path / "bad.env", "1X=a\nSYMPH_RUN=b\nGOOD=c\n")
+    told = refusal(write(tmp_path / "a.yaml", f"name: x\n{text}\nprocesses: {{a: {{cmds: [x]}}}}\n"))
+    assert all(word in told for word in words), told

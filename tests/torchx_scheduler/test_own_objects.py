@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.cli.main import main
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.importers.report import Log
+from symphony_charts.integrations.torchx import components, objects
 from symphony_charts.integrations.torchx.appdef import AppDef, read_appdef
 from symphony_charts.integrations.torchx.objects import app_wrapper
 from symphony_charts.integrations.torchx.options import RunOptions, read_options
+from symphony_charts.torchx_scheduler.mcad import KubernetesMCADJob
 from tests.torchx_scheduler.conftest import Torchx
 
 PROGRAM = Path(__file__).with_name("own_requests.py")
@@ -165,3 +168,22 @@ def test_the_scheduler_does_not_submit_them(release: Torchx) -> None:
 def test_without_an_app_id_they_are_refused(release: Torchx) -> None:
     done = release("run", "-s", "symph", "-cfg", "compat=torchx", "--dryrun", "utils.echo", status=1)
     assert "add app_id=ID" in done.stderr
+
+
+@pytest.mark.parametrize(("has_scheduler", "label"), [(True, "0.6.9"), (False, "0.7.0")])
+def test_they_follow_the_installed_torchx(
+    has_scheduler: bool, label: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(components, "installed_version", lambda: "0.6.9")
+    monkeypatch.setattr(objects, "find_spec", lambda _: object() if has_scheduler else None)
+    app = {"name": "a", "roles": [{"name": "r", "image": "i:1", "entrypoint": "x"}]}
+    (tmp_path / "app.json").write_text(json.dumps(app))
+    assert main(["import", "torchx", str(tmp_path / "app.json"), "--compat", "torchx", "--app-id", "x1"]) == 0
+    said = capsys.readouterr()
+    assert f"torchx.pytorch.org/version: {label}" in said.out
+    assert ("has no MCAD scheduler" in said.err) != has_scheduler
+
+
+def test_the_request_of_the_scheduler_is_there() -> None:
+    job = KubernetesMCADJob(images_to_push={}, resource={"kind": "AppWrapper"})
+    assert str(job) == repr(job) == "kind: AppWrapper\n"

@@ -20,6 +20,8 @@ from symphony_charts.spec.workload import GANGS_OF_PODS, Workload
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:PASSWORD|PASSWD|SECRET|TOKEN|API_?KEY|PRIVATE_KEY|CREDENTIALS)(?:_|$)", re.IGNORECASE
 )
+# `$$` for a shell; `$$(NAME)` escapes a reference, and `$$$$` is right.
+_PID = re.compile(r"(?<!\$)\$\$(?![$(])")
 _SHELL_WORDS = ("cd ", "export ", "set ", "exec ", "#", "exit", "wait")
 
 
@@ -99,6 +101,9 @@ def _container(values: Mapping[str, Any], path: str) -> Iterator[Finding]:
                 "the shell stays process 1 and does not pass TERM on, so its program is killed after the grace period"
             )
             yield warning("cmds-exec", f"{path}.command", what, "begin the last line with `exec`")
+        if _PID.search(script):
+            what = "Kubernetes turns `$$` into `$`, so the shell does not see its process id"
+            yield warning("cmds-dollars", f"{path}.command", what, "write `$$$$` for the `$$` of the shell")
         lost = not_handed_on(command, values["env"])
         if lost:
             what = f"sh may be dash or busybox, which hide {', '.join(lost)} from the lines"

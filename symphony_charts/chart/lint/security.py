@@ -87,7 +87,7 @@ def check_rights(objects: Objects) -> Iterator[Finding]:
         (
             [kind for kind in refused if kind != "AggregatorConfig"],
             "who writes here could give rights",
-            "make the service account by hand, and name it: workload.argo.service_account",
+            "make the account by hand, and name it: `service_account`, or workload.argo.service_account of a Workflow",
         ),
         (
             [kind for kind in refused if kind == "AggregatorConfig"],

@@ -14,15 +14,17 @@ from symphony_charts.gitops.snapshot import FILE, FOLDER, SYMLINK, Edits, Entry,
 from symphony_charts.system.files import write_file
 
 
-def preview_in_checkout(checkout: Path, operations: Sequence[Operation], root: str = "") -> tuple[Change, ...]:
-    """Return the changes of the operations below the folder `root` of the work tree `checkout`.
+def preview_in_checkout(
+    checkout: Path, operations: Sequence[Operation], root: str = ""
+) -> tuple[Snapshot, tuple[Change, ...]]:
+    """Return the work tree `checkout` below the folder `root`, and the changes of the operations there.
 
     Raises NotFound if there is no checkout, Conflict for links.
     """
     if not (checkout / ".git").exists():
         raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
     snapshot = Snapshot(commit="checkout", root=root, source=_Checkout(checkout / root))
-    return tuple(operation.change(snapshot) for operation in operations)
+    return snapshot, tuple(operation.change(snapshot) for operation in operations)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ while it waits is therefore never pushed.
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -23,10 +22,11 @@ from symphony_charts.gitops.base import Change, Operation, message_of
 from symphony_charts.gitops.snapshot import Edits, Entry, Snapshot, below, check_edits, file_entry, parse_tree
 from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import find_commit, import_tree, read_objects, write_commit
-from symphony_charts.system.git.program import identity, is_signing, signing_options
+from symphony_charts.system.git.objects import find_commit, import_tree, write_commit
+from symphony_charts.system.git.program import identity
 from symphony_charts.system.git.remote import (
     Answer,
+    Attempts,
     ToolUnreachable,
     fetch_files,
     fetch_since,
@@ -40,25 +40,21 @@ from symphony_charts.system.git.remote import (
 class Author:
     """Author and committer of a commit (default: the author), as ``Name <mail>``.
 
-    `sign` are git's options for signing it; None leaves it unsigned.
+    It `is_signed` as git is configured.
     """
 
     name: str
     committer: str = ""
-    sign: tuple[str, ...] | None = None
+    is_signed: bool = False
 
 
-def author_of(repository: Repository, key: str | None = None) -> Author:
-    """Return the author for `repository`: git's identity, overridden by the author and key of the settings.
+def author_of(repository: Repository) -> Author:
+    """Return the author for `repository`: git's identity, overridden by the author of the settings.
 
-    `key` overrides the settings' key; an empty one leaves the commit unsigned. Without either, git's ``commit.gpgsign``
-    applies. Raises SpecError if git has no identity, or a key is missing.
+    Raises SpecError if git has no identity.
     """
-    name, committer = identity(repository.author)
-    chosen = repository.sign if key is None else key
-    is_usual = key is None and not chosen
-    sign = signing_options(chosen) if chosen else () if is_usual and is_signing() else None
-    return Author(name=name, committer=committer, sign=sign)
+    found = identity(repository.author)
+    return Author(name=found.author, committer=found.committer, is_signed=found.is_signed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,13 +83,11 @@ class Run:
 
     deadline: float
     time: int
+    attempts: Attempts
     moved: int = 0
     sent: set[str] = field(default_factory=set)
     base: str = ""
-    silent_since: float | None = None
-    tries: int = 0
     is_anew: bool = False
-    is_told: bool = False
     arrived: str = ""
 
 
@@ -119,7 +113,7 @@ class _Commit:
 
     def folders(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Entry]]:
         with self.lock():
-            items = read_objects(self.cache.repo, [f"{self.commit}:{below(self.root, path)}" for path in paths])
+            items = self.cache.read([f"{self.commit}:{below(self.root, path)}" for path in paths])
         found = {
             path: parse_tree(item[2])
             for path, item in zip(paths, items, strict=True)
@@ -132,22 +126,28 @@ class _Commit:
         blobs = [entry.oid for entry in entries.values()]
         with self.lock():
             fetch_files(self.cache, blobs)
-            items = read_objects(self.cache.repo, blobs)
+            items = self.cache.read(blobs)
         return {path: item[2] for path, item in zip(entries, items, strict=True) if item is not None}
 
 
 def snapshot_of(
-    cache: Cache, commit: str, root: str, lock: Callable[[], AbstractContextManager[None]] = nullcontext
+    cache: Cache,
+    commit: str,
+    root: str,
+    lock: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Snapshot:
     """Return the folder `root` of `commit` (empty: of a branch that does not exist yet)."""
     source = _Commit(cache, commit, root, lock) if commit else None
     return Snapshot(commit=commit, root=root, source=source)
 
 
-# The wait between attempts grows from the first value to one of the others: the second for a local server.
-_FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
-# Give up if the server does not answer for this long.
-_PATIENCE_S = 15.0
+def _changes_of(operations: Sequence[Operation], tip: Snapshot) -> tuple[Change, ...]:
+    """Return the changes of the operations at `tip`, of which everything that they read is loaded at once."""
+    tip.load(
+        (folder for operation in operations for folder in operation.folders()),
+        lambda seen: [path for operation in operations for path in operation.files(seen)],
+    )
+    return tuple(operation.change(tip) for operation in operations)
 
 
 class Store:
@@ -173,15 +173,12 @@ class Store:
         repository that holds everything; empty for its top. `notice` gets a message when an unresponsive or failing
         server is retried. A new branch starts at the branch `base`.
         """
-        self.cache = Cache(root, url, branch, base)
+        self.cache = Cache(root, url, branch, base, notice)
         self.author = author
         self._guard = guard
         self._trailers = tuple(trailers)
         self._timeout_s = timeout_s
-        self._notice = notice
         self.folder = folder
-        is_local = "://" not in self.cache.url and ":" not in self.cache.url
-        self._longest_wait_s = _LOCAL_WAIT_S if is_local or "//127." in url or "file://" in url else _REMOTE_WAIT_S
 
     def apply(self, operations: Sequence[Operation], *, now: int) -> PushResult:
         """Apply all `operations` in one commit at the time `now` (seconds since 1970), or none of them.
@@ -189,16 +186,16 @@ class Store:
         Raises the operations' errors about the newest tip, and ToolFailed if the server keeps refusing.
         """
         started = time.monotonic()
-        run = Run(deadline=started + self._timeout_s, time=now)
+        run = Run(deadline=started + self._timeout_s, time=now, attempts=Attempts(self.cache))
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
             result = self._until_done(operations, run)
         return replace(result, seconds=time.monotonic() - started)
 
-    def preview(self, operations: Sequence[Operation]) -> tuple[Change, ...]:
-        """Return the changes of the operations at the newest tip; write nothing."""
-        with self.cache.locked(self._timeout_s):
-            return self._evaluate(operations, self._newest())[1]
+    def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
+        """Return the newest tip, and the changes of the operations there; write nothing."""
+        tip = self.tip()
+        return tip, _changes_of(operations, tip)
 
     def tip(self) -> Snapshot:
         """Return the newest tip, whose folders and files are loaded when they are read."""
@@ -208,7 +205,7 @@ class Store:
 
     def _newest(self) -> str:
         self.cache.prepare()
-        return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0))
+        return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0, attempts=Attempts(self.cache)))
 
     def _until_done(self, operations: Sequence[Operation], run: Run) -> PushResult:
         # The last known tip is usually current. If not, the server refuses the push, which costs no more than asking
@@ -242,7 +239,6 @@ class Store:
 
     def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
         """Return the tip for the next attempt; None if the commit arrived after all. Raises if no attempt is left."""
-        run.tries += 1
         if answer.was_sent:
             run.base = run.base or tip
             run.sent.add(commit)
@@ -253,7 +249,7 @@ class Store:
         if new_tip == tip:
             self._raise_if_final(answer, run)
         else:
-            run.silent_since = None
+            run.attempts.silent_since = None
         self._wait(run, answer.text)
         return new_tip
 
@@ -267,24 +263,18 @@ class Store:
         return find_commit(self.cache.repo, tip, run.sent)
 
     def _raise_if_final(self, answer: Answer, run: Run) -> None:
-        """Raise if the server refused permanently, or has been failing for longer than `_PATIENCE_S`."""
-        now = time.monotonic()
-        run.silent_since = run.silent_since or now
-        if answer.is_final or now - run.silent_since > _PATIENCE_S:
+        """Raise if the server refused permanently, or has been failing for too long."""
+        if answer.is_final or run.attempts.is_over():
             raise answer.ended.failure(
                 f"{self.cache.url} does not take the commit: {answer.text}",
                 f"branch {self.cache.branch}",
                 answer.next,
             )
-        self._tell(answer.text, run)
+        run.attempts.tell(answer.text)
 
     def _evaluate(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
         snapshot = snapshot_of(self.cache, tip, self.folder)
-        snapshot.load(
-            (folder for operation in operations for folder in operation.folders()),
-            lambda seen: [path for operation in operations for path in operation.files(seen)],
-        )
-        return snapshot, tuple(operation.change(snapshot) for operation in operations)
+        return snapshot, _changes_of(operations, snapshot)
 
     def _can_begin_again(self, error: SymphError, run: Run) -> bool:
         """Return True after recreating an unreadable cache, once; an operation's error is final."""
@@ -312,44 +302,36 @@ class Store:
         """Write a commit of a tree in the cache and return its id. Needs the lock of the cache."""
         author, committer = self.author.name, self.author.committer or self.author.name
         return write_commit(
-            self.cache.repo, tree, parents, message, author=author, committer=committer, now=now, sign=self.author.sign
+            self.cache.repo,
+            tree,
+            parents,
+            message,
+            author=author,
+            committer=committer,
+            now=now,
+            is_signed=self.author.is_signed,
         )
 
     def _reread(self, run: Run) -> str:
-        """Return the tip; retry until the server answers or patience ends.
+        """Return the tip; if the server answers others, and not this cache, recreate the cache.
 
         The newest commit suffices, unless one of our commits may be in the history since the last tip.
         """
         depth = None if self.cache.tip and run.sent else 1
-        silent_since, is_anew = time.monotonic(), False
-        while True:
-            try:
-                return fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
-            except ToolUnreachable as error:
-                if not is_anew and is_reachable(self.cache, self._left(run)):
-                    is_anew, depth = True, 1
-                    self.cache.drop()
-                    self.cache.prepare()
-                    continue
-                if time.monotonic() - silent_since > _PATIENCE_S:
-                    raise
-                run.tries += 1
-                self._tell(error.what, run)
-                self._wait(run, error.what)
-
-    def _tell(self, text: str, run: Run) -> None:
-        """Report once that the server is retried: seconds of silence look like a hanging command."""
-        if not run.is_told:
-            self._notice(f"{text}; trying again for {_PATIENCE_S:g} s")
-        run.is_told = True
+        try:
+            return fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
+        except ToolUnreachable:
+            if not is_reachable(self.cache, self._left(run)):
+                raise
+            self.cache.drop()
+            self.cache.prepare()
+            return fetch_tip(self.cache, timeout_s=self._left(run))
 
     def _wait(self, run: Run, text: str) -> None:
-        """Wait a random time below a doubling bound (full jitter). Source: AWS, "Exponential Backoff And Jitter"."""
-        bound = min(_FIRST_WAIT_S * 2 ** min(run.tries, 20), self._longest_wait_s)
-        pause = random.uniform(0, bound)  # noqa: S311 - spreads writers, guards nothing
+        pause = run.attempts.pause_s()
         if time.monotonic() + pause > run.deadline:
             raise ToolFailed(
-                f"{self.cache.url} did not take the commit within {self._timeout_s:g} s ({run.tries} tries)",
+                f"{self.cache.url} did not take the commit within {self._timeout_s:g} s ({run.attempts.tries} tries)",
                 f"the last answer was: {text}",
                 "nothing was published; try again when the branch is less busy",
             )

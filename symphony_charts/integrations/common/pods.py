@@ -17,12 +17,14 @@ class PodVolumes:
     """The volumes that one pod may mount, by their names in the pod.
 
     `names` maps them to names of the experiment; `foreign` holds volumes without a record in an experiment (csi,
-    projected...): they stay unchanged, in the overlay of the pod.
+    projected...): they stay unchanged, in the overlay of the pod. `read_only` holds claims that are read-only as a
+    whole, which is said at their mounts.
     """
 
     declared: Volumes
     names: dict[str, str] = field(default_factory=dict)
     foreign: dict[str, dict[str, object]] = field(default_factory=dict)
+    read_only: set[str] = field(default_factory=set)
 
     def add(self, volume: Fields) -> None:
         """Declare one entry of a `volumes` list."""
@@ -35,6 +37,8 @@ class PodVolumes:
             self.foreign[name] = {"name": name, **volume.rest()}
         else:
             self.names[name] = self.declared.declare(name, content)
+            if volume.map("persistentVolumeClaim").flag("readOnly"):
+                self.read_only.add(name)
             volume.note_unread("of a volume is not carried over")
 
     def mount(self, mount: Fields) -> tuple[dict[str, object] | None, dict[str, object] | None]:
@@ -49,7 +53,7 @@ class PodVolumes:
             mount.log.changed(mount.path, f'volume "{name}" has no form of its own here; it is kept as an overlay')
             return None, {"name": name, "mountPath": at, **mount.rest()}
         result: dict[str, object] = {"volume": self.names.get(name, name), "at": at}
-        if mount.flag("readOnly"):
+        if mount.flag("readOnly") or name in self.read_only:
             result["read_only"] = True
         if (sub_path := mount.text("subPath")) is not None:
             result["sub_path"] = sub_path
@@ -75,8 +79,7 @@ def _read_volume(volume: Fields) -> dict[str, object] | None:
         source = volume.map("persistentVolumeClaim")
         content = {"type": "claim", "claim": source.required_text("claimName", "claim", "name the claim")}
         if source.flag("readOnly"):
-            what = "`readOnly` of a claim is not carried over"
-            source.log.note(source.at("readOnly"), what, "say `read_only: true` at the mounts")
+            source.log.changed(source.at("readOnly"), "`readOnly` of a claim is `read_only` of its mounts")
     elif "secret" in volume:
         source = volume.map("secret")
         secret = source.required_text("secretName", "secret", "name the Secret")

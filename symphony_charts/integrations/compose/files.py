@@ -1,161 +1,24 @@
-"""Read compose files: interpolation, includes, extends and merges."""
+"""Convert the mounts, configs and secrets of compose services."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.names import join
 from symphony_charts.importers.report import Log
 from symphony_charts.integrations.common.fields import Fields, UniqueNames, Volumes, text_of
+from symphony_charts.integrations.compose.values import size_of
 from symphony_charts.spec.sources import CONFIG_DIR
 
-# Source: compose-spec/compose-spec, 05-services.md, 11-extension.md, 12-interpolation.md.
-
-_VARIABLE = re.compile(
-    r"\$(?:(?P<dollar>\$)|(?P<plain>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?:(?P<operator>:?[-?+])(?P<word>[^{}]*))?\})",
-    re.ASCII,
+# Larger files are data.
+MOST_BYTES = 65_536
+_SECRET_NAME = re.compile(
+    r"(?i)\.(?:key|pem|p12|pfx|env|htpasswd)$|id_(?:rsa|ed25519)|passw|secret|token(?!iz)|credential"
 )
-_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([bkmgt]?)(i?b)?", re.IGNORECASE)
-_DURATION = re.compile(r"(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)(ns|us|µs|ms|s|m|h|d))")
-_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_REFERENCE = re.compile(r"\$(?=[$(])")
-_MOST_PORTS = 100
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Port:
-    """A container's port, its port on the host if set, and `is_open` if other machines reach it."""
-
-    target: int
-    published: str = ""
-    is_open: bool = True
-    name: str = ""
-
-
-def interpolate(value: object, variables: Mapping[str, str], log: Log, path: str) -> object:
-    """Return `value` with `$VAR`, `${VAR:-default}` and so on replaced, at any depth; keys stay unchanged."""
-    if isinstance(value, str) and "$" in value:
-        return _fill(value, variables, log, path)
-    if isinstance(value, dict):
-        return {key: interpolate(item, variables, log, join(path, str(key))) for key, item in value.items()}
-    if isinstance(value, list):
-        return [interpolate(item, variables, log, join(path, index)) for index, item in enumerate(value)]
-    return value
-
-
-def _fill(text: str, variables: Mapping[str, str], log: Log, path: str) -> str:
-    def replace(match: re.Match[str]) -> str:
-        if match["dollar"]:
-            return "$"
-        name, operator, word = match["plain"] or match["name"], match["operator"] or "", match["word"] or ""
-        value = variables.get(name)
-        is_said = value is not None and not (operator.startswith(":") and value == "")
-        if operator.endswith("+"):
-            return word if is_said else ""
-        if is_said and value is not None:
-            return value
-        if operator.endswith("-"):
-            return word
-        if operator.endswith("?"):
-            log.fault(path, f"variable {name} is needed: {word or 'it has no value'}", "set it in .env or --env-file")
-        else:
-            log.changed(path, f"variable {name} has no value; it is empty", "set it in .env or --env-file")
-        return ""
-
-    return _VARIABLE.sub(replace, text)
-
-
-def literal(text: str) -> str:
-    """Return `text` with dollar signs escaped: Kubernetes would expand `$(NAME)`."""
-    return _REFERENCE.sub("$$", text) if "$" in text else text
-
-
-def words_of(value: object, log: Log, path: str) -> list[str] | None:
-    """Return the words of a command: a list unchanged, a text split like in a shell; None for null."""
-    if value is None:
-        return None
-    if isinstance(value, str):
-        try:
-            return [literal(word) for word in shlex.split(value)]
-        except ValueError as error:
-            log.fault(path, f"{show(value)} cannot be split into words: {error}", "close its quotes, or write a list")
-            return None
-    if isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
-        return [literal(str(item)) for item in value]
-    log.fault(path, f"{show(value)} is no command", "write a list of words, or one text")
-    return None
-
-
-def size_of(value: object, log: Log, path: str) -> str | None:
-    """Return a size in Kubernetes' notation. Compose's units are binary: ``50M`` is 50 MiB."""
-    text = str(value).strip() if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        log.fault(path, f"{show(value)} is no size", "write it as in 512m or 2g")
-        return None
-    number, unit = match[1], match[2].lower()
-    if unit in ("", "b"):
-        return str(int(float(number)))
-    if "." in number:
-        power = "bkmgt".index(unit)
-        return str(int(float(number) * 1024**power))
-    return f"{number}{unit.upper()}i"
-
-
-def seconds_of(value: object, log: Log, path: str) -> int | None:
-    """Return a duration (``1m30s``) in whole seconds, at least 1 unless it is 0."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
-        return value
-    text = value.strip() if isinstance(value, str) else ""
-    parts = _DURATION.findall(text)
-    if not parts or "".join(number + unit for number, unit in parts) != text:
-        log.fault(path, f"{show(value)} is no duration", "write it as in 1m30s")
-        return None
-    total = sum(float(number) * _UNITS[unit] for number, unit in parts)
-    if total >= 2**31:
-        log.fault(path, f"{show(value)} is too long", "write it as in 1m30s")
-        return None
-    return max(round(total), 1) if total else 0
-
-
-def parse_port(text: str, log: Log, path: str) -> list[Port]:
-    """Return the ports of ``[[HOST:]PUBLISHED:]TARGET[/PROTOCOL]``, where each number may be a range."""
-    address, _, protocol = text.partition("/")
-    host, _, rest = address.rpartition("]:") if "]:" in address else ("", "", address)
-    pieces = rest.split(":")
-    if len(pieces) == 3:
-        host, pieces = pieces[0], pieces[1:]
-    target, published = pieces[-1], pieces[-2] if len(pieces) > 1 else ""
-    if protocol not in ("", "tcp"):
-        log.lost(path, f"only TCP ports are services of an experiment; {text} is not carried over")
-        return []
-    numbers = _numbers(target)
-    if not numbers or len(pieces) > 2 or (published and not _numbers(published)):
-        log.fault(path, f"{show(text)} is no port", 'write it as in "8080:80"')
-        return []
-    is_open = host.strip("[]") not in ("127.0.0.1", "::1", "localhost")
-    return [Port(target=number, published=published, is_open=is_open) for number in numbers]
-
-
-def _numbers(text: str) -> list[int]:
-    """Return the numbers of a port or a port range; empty if the text is invalid."""
-    first, dash, last = text.partition("-")
-    if not (first.isascii() and first.isdecimal() and len(first) < 6):
-        return []
-    if not dash:
-        return [int(first)] if 0 < int(first) < 65536 else []
-    if not (last.isascii() and last.isdecimal() and len(last) < 6):
-        return []
-    numbers = list(range(int(first), min(int(last), int(first) + _MOST_PORTS) + 1))
-    return numbers if numbers and numbers[0] > 0 and int(last) < 65536 else []
-
-
+_BIND_KEYS = {"type", "source", "target", "read_only"}
 _WINDOWS = re.compile(r"[A-Za-z]:(?:\\|/[^:]*:/)")
 
 
@@ -171,9 +34,12 @@ class ComposeFiles:
         home: str = "",
         texts_below: Callable[[str], Sequence[str]] = lambda _: (),
         is_there: Callable[[str], bool] = lambda _: True,
+        is_program: Callable[[str], bool] = lambda _: False,
     ) -> None:
+        self._is_program = is_program
+        self._programs: set[str] = set()
         self.volumes = Volumes()
-        self.configs: dict[str, str] = {}
+        self.texts_of_configs: dict[str, str] = {}
         self.secrets: list[object] = []
         self.steps: dict[str, object] = {}
         self.read_text = read_text
@@ -183,7 +49,16 @@ class ComposeFiles:
         self._configs = root.map("configs")
         self._secrets = root.map("secrets")
 
-    def mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
+    @property
+    def configs(self) -> dict[str, dict[str, str]]:
+        """The configuration files of the experiment; programs keep that they may be executed."""
+        return {
+            name: {"text": text, **({"mode": "0755"} if name in self._programs else {})}
+            for name, text in self.texts_of_configs.items()
+        }
+
+    def mounts(self, service: Fields, process: str, image: str | None) -> list[dict[str, object]]:
+        """Return the mounts of a service; `image` is that of its process, in which files are copied."""
         mounts: list[dict[str, object]] = []
         value = service.get("volumes")
         items = value if isinstance(value, list) else []
@@ -191,10 +66,12 @@ class ComposeFiles:
             service.log.fault(service.at("volumes"), f"{show(value)} is not a list", "write `- a:/b`")
         for index, item in enumerate(items):
             path = join(service.at("volumes"), index)
-            mount = (
-                self._short(item, path, service.log) if isinstance(item, str) else self._long(item, path, service.log)
-            )
-            mounts += [mount] if mount is not None else []
+            read = self._short if isinstance(item, str) else self._long
+            found = self._file_mount(item, process, image, path, service.log)
+            if found is None:
+                mount = read(item, path, service.log)
+                found = [mount] if mount is not None else []
+            mounts += found
         for index, text in enumerate(service.texts("tmpfs")):
             target, _, options = text.partition(":")
             if options:
@@ -205,7 +82,7 @@ class ComposeFiles:
             mounts.append({"volume": self.volumes.declare("shm", volume), "at": "/dev/shm"})  # noqa: S108
         for index, text in enumerate(service.texts("devices")):
             mounts.append(self._device(text, join(service.at("devices"), index), service.log))
-        mounts += self._config_mounts(service, process)
+        mounts += self._config_mounts(service, process, image)
         mounts += self._secret_mounts(service, process)
         return [mount for mount in mounts if self._has_place(mount, service)]
 
@@ -217,7 +94,7 @@ class ComposeFiles:
     def texts(self) -> list[str]:
         """Return the texts of configs, and of small files beside the compose file that are mounted or built from."""
         below = [text for source in self._mounted for text in self._texts_below(source)]
-        return [*self.configs.values(), *below]
+        return [*self.texts_of_configs.values(), *below]
 
     def _has_place(self, mount: dict[str, object], service: Fields) -> bool:
         path = str(mount["at"])
@@ -225,6 +102,58 @@ class ComposeFiles:
             return True
         service.log.fault(service.path, f"{show(path)} is no absolute path in the container", "begin it with /")
         return False
+
+    def _file_mount(
+        self, item: object, process: str, image: str | None, path: str, log: Log
+    ) -> list[dict[str, object]] | None:
+        """Return the mount of a text file beside the compose file; None if `item` mounts anything else.
+
+        The file becomes a configuration file, or a secret, which needs no mount.
+        """
+        if isinstance(item, str):
+            source, _, rest = item.partition(":")
+            target, _, options = rest.partition(":")
+            is_read_only = "ro" in options.split(",")
+        elif isinstance(item, dict) and item.get("type") == "bind" and not set(item) - _BIND_KEYS:
+            source, target = str(item.get("source")), str(item.get("target"))
+            is_read_only = item.get("read_only") is True
+        else:
+            return None
+        if not source.startswith("./") or not target.startswith("/"):
+            return None
+        text = self.read_text(source)
+        if text is None or "\0" in text or len(text.encode()) > MOST_BYTES:
+            return None
+        if isinstance(item, dict):
+            Fields(item, path, log).skip(*item)
+        self.look_into(source)
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", posixpath.basename(source))[-60:]
+        if _SECRET_NAME.search(source) or "PRIVATE KEY-----" in text:
+            self._add_secret(name, source, process, target)
+            what = f"{source} is the secret {name}, since it looks like one; it is at {target}, too"
+            log.changed(path, what, "symph secrets puts it on a cluster")
+            return []
+        config = self._add_config(name, text)
+        self._programs |= {config} if self._is_program(source) else set()
+        what = (
+            f"{source} is the configuration file {config} of the chart, a copy; on this machine it is the file itself"
+        )
+        log.changed(path, what, "import it again after a change")
+        mount = self._copied(config, target, process, image, read_only=is_read_only)
+        return [{**mount, "local": self._here(source)}]
+
+    def _here(self, source: str) -> str:
+        """Return the path on this machine of a file that the compose file names."""
+        return posixpath.normpath(posixpath.join(self._folder, source))
+
+    def _copied(
+        self, config: str, target: str, process: str, image: str | None, *, read_only: bool
+    ) -> dict[str, object]:
+        """Return the mount of a configuration file at `target`, to which a step copies it."""
+        volume = self.volumes.declare(f"config-{config}", {"type": "empty_dir"})
+        self._add_copy(volume, config, process, image)
+        mount: dict[str, object] = {"volume": volume, "at": target, "sub_path": config}
+        return {**mount, "read_only": True} if read_only else mount
 
     def _short(self, text: str, path: str, log: Log) -> dict[str, object] | None:
         if _WINDOWS.match(text):
@@ -274,7 +203,7 @@ class ComposeFiles:
             is_beside = source.startswith(".")
             if source == "~" or source.startswith("~/"):
                 source = f"{self._home}{source[1:]}"
-            host = posixpath.normpath(posixpath.join(self._folder, source))
+            host = self._here(source)
             log.lost(
                 path, f"{source} is a path of this machine; in a cluster it is the node's", "use a claim or NFS there"
             )
@@ -313,7 +242,7 @@ class ComposeFiles:
         log.changed(path, f"device {source} makes the process privileged in a cluster")
         return {"volume": self.volumes.declare(f"device-{source}", volume), "at": target or source}
 
-    def _config_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
+    def _config_mounts(self, service: Fields, process: str, image: str | None) -> list[dict[str, object]]:
         """Return mounts of config files. Outside their common folder, a step first copies to an empty volume."""
         mounts: list[dict[str, object]] = []
         for name, target, path in _granted(service, "configs"):
@@ -324,14 +253,14 @@ class ComposeFiles:
             place = target or f"/{name}"
             if place == f"{CONFIG_DIR}/{config}":
                 continue
-            volume = self.volumes.declare(f"config-{config}", {"type": "empty_dir"})
-            self._add_copy(volume, config, process, service.text("image"))
-            mounts.append({"volume": volume, "at": place, "sub_path": config, "read_only": True})
+            file = self._configs.map(name).text("file")
+            here = {"local": self._here(file)} if file else {}
+            mounts.append({**self._copied(config, place, process, image, read_only=True), **here})
         return mounts
 
     def _add_config(self, name: str, text: str) -> str:
         free, count = name, 2
-        while self.configs.setdefault(free, text) != text:
+        while self.texts_of_configs.setdefault(free, text) != text:
             free, count = f"{name}-{count}", count + 1
         return free
 

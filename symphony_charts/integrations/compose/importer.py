@@ -11,18 +11,21 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from symphony_charts.errors import SpecError, UsageError
+from symphony_charts.formats.yaml_read import OverridingList, OverridingMap
 from symphony_charts.importers.input_file import Source
 from symphony_charts.importers.report import Imported, Log, build
 from symphony_charts.integrations.common.fields import Fields, UniqueNames
-from symphony_charts.integrations.compose.files import ComposeFiles, interpolate
+from symphony_charts.integrations.compose.files import MOST_BYTES, ComposeFiles
 from symphony_charts.integrations.compose.links import link
 from symphony_charts.integrations.compose.service import NETWORKS, Service, read_service
+from symphony_charts.integrations.compose.values import interpolate, without_resets
 from symphony_charts.spec.variable_names import parse_env_file
 
 _MOST_EXTENDS = 20
@@ -38,8 +41,9 @@ class ComposeContext:
     """The context of a compose file: its default name, folder, variables and active profiles.
 
     `images` are the images of services, for example of built ones. `read_text` returns the text of a file that the
-    compose file names (path as written), or None. `texts_below` returns the texts of a mounted file or folder, and
-    `is_there` returns True if such a path exists on this machine.
+    compose file names (path as written), or None. `texts_below` returns the texts of a mounted file or folder,
+    `is_there` returns True if such a path exists on this machine, `is_program` if such a file may be executed, and
+    `is_installed` if a command is found here.
     """
 
     name: str = "compose"
@@ -50,6 +54,8 @@ class ComposeContext:
     read_text: Callable[[str], str | None] = _read_nothing
     texts_below: Callable[[str], Sequence[str]] = lambda _: ()
     is_there: Callable[[str], bool] = lambda _: True
+    is_program: Callable[[str], bool] = lambda _: False
+    is_installed: Callable[[str], bool] = lambda _: True
     home: str = "/root"
 
 
@@ -63,6 +69,8 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
     if len(source.documents) > 1:
         log.lost(source.prefix(1), "only the first document is read")
     data = interpolate(source.documents[0].data, context.variables, log, prefix)
+    if isinstance(data, dict):
+        data = {key: value if key == "services" else without_resets(value) for key, value in data.items()}
     root = Fields(data, prefix, log)
     files = ComposeFiles(
         root,
@@ -71,9 +79,12 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
         home=context.home,
         texts_below=context.texts_below,
         is_there=context.is_there,
+        is_program=context.is_program,
     )
     services = _services(root, files, context)
     links = link(services, files, log)
+    for service in services.values():
+        _run_here(service.path, links[service.name], context, log)
     for key in ("name", "version", "services", "volumes", "configs", "secrets"):
         root.skip(key)
     if isinstance(networks := root.get("networks"), dict) and networks != {"default": None}:
@@ -87,12 +98,38 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
         "name": names.clean(root.text("name") or context.name, root.at("name")),
         "processes": {service.name: links[service.name] for service in services.values()},
         "volumes": files.volumes.declared,
-        "configs": {name: {"text": text} for name, text in files.configs.items()},
+        "configs": files.configs,
         "secrets": files.secrets,
         "prepare": files.steps,
     }
     origins = {f"processes.{service.name}": service.path for service in services.values()}
     return build({key: value for key, value in data.items() if value not in ({}, [])}, log, origins)
+
+
+def _run_here(path: str, process: dict[str, object], context: ComposeContext, log: Log) -> None:
+    """Let `symph up` start the `command` of a service in place of the image's program, and report services it cannot.
+
+    Most images run a `command` as it is; on this machine there are no images.
+    """
+    command, args = process.get("command"), process.get("args")
+    if not command and (not isinstance(args, list) or str(args[0]).startswith("-")):
+        what = "`symph up` cannot start it: its program is in the image alone"
+        log.changed(path, what, "`local: {command: [...]}` names a program of this machine")
+        return
+    local: dict[str, object] = {}
+    if not command:
+        local |= {"command": args, "args": []}
+    program = str((command if isinstance(command, list) else args)[0])  # type: ignore[index] # one of them is a list
+    if not context.is_installed(program):
+        what = f"`symph up` starts it as `{program}`, which is not found on this machine"
+        log.changed(path, what, "install it, or set `local: {command: [...]}`")
+    mounts = process.get("mounts")
+    places = [str(mount["at"]).rstrip("/") for mount in mounts] if isinstance(mounts, list) else []
+    cwd = process.get("cwd")
+    if cwd is not None and not any(f"{cwd}/".startswith(f"{place}/") for place in places):
+        local["cwd"] = "."
+    if local:
+        process["local"] = local
 
 
 def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dict[str, Service]:
@@ -120,7 +157,7 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
 
 def _extended(services: Fields, key: str, log: Log) -> Fields:
     """Return the service merged with the services it extends."""
-    data = services.raw(key)
+    data = services.get(key)
     path = services.at(key)
     seen = {key}
     for _ in range(_MOST_EXTENDS):
@@ -131,7 +168,7 @@ def _extended(services: Fields, key: str, log: Log) -> Fields:
         if isinstance(extends, dict) and extends.get("file") is not None:
             log.fault(f"{path}.extends", "services of other files are not read", "run `docker compose config` first")
             break
-        held = services.raw(base) if isinstance(base, str) else None
+        held = services.get(base) if isinstance(base, str) else None
         if not isinstance(held, dict) or base in seen:
             log.fault(f"{path}.extends", "it extends no service of this file, or itself", "name another service")
             break
@@ -139,14 +176,14 @@ def _extended(services: Fields, key: str, log: Log) -> Fields:
         data = _merge(held, {name: value for name, value in data.items() if name != "extends"})
     if isinstance(data, dict):
         data = {name: value for name, value in data.items() if name != "extends"}
-    return Fields(data if data is not None else {}, path, log)
+    return Fields(without_resets(data) if data is not None else {}, path, log)
 
 
 def _merge(base: dict[str, object], over: dict[str, object]) -> dict[str, object]:
-    """Return `base` overridden by `over`: maps merge, lists append, `command` and `entrypoint` are replaced."""
+    """Return `base` overridden by `over`: maps merge, lists append, `command`, `entrypoint` and `!override` replace."""
     result = dict(base)
     for key, value in over.items():
-        old = result.get(key)
+        old = None if isinstance(value, (OverridingMap, OverridingList)) else result.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
             result[key] = _merge(old, value)
         elif isinstance(old, list) and isinstance(value, list) and key not in ("command", "entrypoint"):
@@ -156,8 +193,8 @@ def _merge(base: dict[str, object], over: dict[str, object]) -> dict[str, object
     return result
 
 
-# Limits for mounted files: enough for configuration, too small for data.
-_MOST_FILES, _MOST_BYTES = 200, 65_536
+# Files below a mounted folder that are read.
+_MOST_FILES = 200
 
 
 def read_compose(source: Source, args: argparse.Namespace) -> Imported:
@@ -174,7 +211,7 @@ def read_compose(source: Source, args: argparse.Namespace) -> Imported:
         try:
             found = islice((path for path in (folder / name).rglob("*") if path.is_file()), _MOST_FILES)
             paths = [folder / name] if (folder / name).is_file() else sorted(found)
-            small = [str(path) for path in paths if path.stat().st_size <= _MOST_BYTES]
+            small = [str(path) for path in paths if path.stat().st_size <= MOST_BYTES]
         except (OSError, ValueError):
             return []
         return [text for path in small if (text := read_text(path)) is not None]
@@ -190,6 +227,8 @@ def read_compose(source: Source, args: argparse.Namespace) -> Imported:
         read_text=read_text,
         texts_below=texts_below,
         is_there=os.path.lexists,
+        is_program=lambda name: os.access(folder / name, os.X_OK),
+        is_installed=lambda name: "/" in name or shutil.which(name) is not None,
         home=os.path.expanduser("~"),  # noqa: PTH111 - Path.home raises where there is none
     )
     return import_compose(source, context)

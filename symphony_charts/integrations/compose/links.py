@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from symphony_charts.formats.names import SERVICE_NAME
 from symphony_charts.importers.report import Log
-from symphony_charts.integrations.compose.files import ComposeFiles, Port
+from symphony_charts.integrations.compose.files import ComposeFiles
 from symphony_charts.integrations.compose.service import ALWAYS, DONE, HEALTHY, STARTED, Alias, Service
+from symphony_charts.integrations.compose.values import Port
 from symphony_charts.spec.variable_names import service_variable
 
 _LONGEST = 63

@@ -13,8 +13,8 @@ from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.names import join
 from symphony_charts.importers.report import Log
 from symphony_charts.integrations.common.fields import Fields, text_of
-from symphony_charts.integrations.compose.files import (
-    ComposeFiles,
+from symphony_charts.integrations.compose.files import ComposeFiles
+from symphony_charts.integrations.compose.values import (
     Port,
     literal,
     parse_port,
@@ -207,14 +207,15 @@ def read_service(
             log.lost(fields.at(part), f"an empty `{part}` takes the image's own away; here that stays", "write it out")
     args = words_of(fields.get("command"), log, fields.at("command"))
     ready = _ready(fields.map("healthcheck")) if "healthcheck" in fields else None
+    image = _image(fields, key, images, files)
     process: dict[str, object] = {
-        "image": _image(fields, key, images, files),
+        "image": image,
         "image_pull_policy": _pull_policy(fields),
         "command": command or None,
         "args": args or None,
         "cwd": fields.text("working_dir"),
         "env": _environment(fields, files),
-        "mounts": files.mounts(fields, name),
+        "mounts": files.mounts(fields, name, image),
         "ready": ready,
         "annotations": _pairs(fields, "labels") | _pairs(fields, "annotations"),
         **read_resources(fields),

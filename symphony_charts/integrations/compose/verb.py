@@ -13,6 +13,8 @@ EXAMPLES = (
     "symph import compose compose.yaml --image web=registry.example.org/web:1 --to experiment.yaml",
 )
 
+IS_COMPOSE = True
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--profile", action="append", default=[], metavar="NAME", help="include this profile")

@@ -231,7 +231,9 @@ class DIJob(Kind):
         what = f"operator {self.operator} does not start a failed pod again"
         step = "use a newer operator, or another kind"
         if self.has_tasks:
-            paths = (paths or ["workload.retries"]) if int(values.get("workload", {}).get("retries", 0)) else []
+            # All tasks of a job share one limit.
+            said = ["workload.retries"] if draft.experiment.workload.retries else paths[:1]
+            paths = (said or ["workload.retries"]) if int(values.get("workload", {}).get("retries", 0)) else []
             what = "a pod that comes back has the rank after the last, which is not in the DI_NODES of the others"
             step = "use jobset with compat: di-engine"
         yield from (("dijob-retries", Problem(what=what, path=path, next=step)) for path in paths)

@@ -36,6 +36,7 @@ class Draft:
     groups: dict[str, object] = field(default_factory=dict)
     prepare: dict[str, object] = field(default_factory=dict)
     configs: dict[str, str] = field(default_factory=dict)
+    binaries: dict[str, str] = field(default_factory=dict)
     done_when: list[str] = field(default_factory=list)
     image_pull_secrets: list[str] = field(default_factory=list)
     volumes: Volumes = field(default_factory=Volumes)
@@ -62,11 +63,12 @@ class Draft:
         if container != usual:
             self.containers[ref] = container
 
-    def add_config(self, name: str, text: str) -> str:
+    def add_config(self, name: str, content: str, *, is_base64: bool = False) -> str:
         """Add a configuration file and return its name, numbered if another file has the same name."""
         stem, dot, suffix = name.partition(".")
+        held, other = (self.binaries, self.configs) if is_base64 else (self.configs, self.binaries)
         free, count = name, 2
-        while self.configs.setdefault(free, text) != text:
+        while free in other or held.setdefault(free, content) != content:
             free, count = f"{stem}-{count}{dot}{suffix}", count + 1
         return free
 
@@ -111,7 +113,8 @@ class Draft:
             "processes": self.processes,
             "order": self.order if self.order != self._usual_order() else [],
             "volumes": {name: v for name, v in self.volumes.declared.items() if name not in self.lifted_volumes},
-            "configs": {name: {"text": text} for name, text in self.configs.items()},
+            "configs": {name: {"text": text} for name, text in self.configs.items()}
+            | {name: {"base64": content} for name, content in self.binaries.items()},
             "prepare": self.prepare,
             "done_when": self.done_when,
             "workload": self._workload(),
@@ -267,12 +270,15 @@ def _files(volume: str, draft: Draft) -> dict[str, str]:
     held = draft.config_maps[str(content["config"])]
     draft.used_config_maps.add(str(content["config"]))
     draft.lifted_volumes.add(volume)
-    data = held.text_map("data")
+    data, binary = held.text_map("data"), held.text_map("binaryData")
     held.skip("apiVersion", "metadata", "kind", "immutable")
     held.note_unread("of a ConfigMap is not carried over")
     items = content.get("items")
-    chosen = items if isinstance(items, dict) else {key: key for key in data}
-    return {str(path): draft.add_config(str(key), data[key]) for key, path in chosen.items() if key in data}
+    chosen = items if isinstance(items, dict) else {key: key for key in (*data, *binary)}
+    files = {path: draft.add_config(key, data[key]) for key, path in chosen.items() if key in data}
+    return files | {
+        path: draft.add_config(key, binary[key], is_base64=True) for key, path in chosen.items() if key in binary
+    }
 
 
 # DI-engine's old mode compiles the configuration to FILE.pkl, which all roles then read from a shared volume.

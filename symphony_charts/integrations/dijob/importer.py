@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from symphony_charts.formats.data import sub
 from symphony_charts.formats.field_reader import show
 from symphony_charts.formats.names import join
 from symphony_charts.importers.input_file import Source
@@ -260,8 +261,8 @@ def _complete_tasks(pod: AddedPod, draft: Draft, path: str) -> None:
 _GROUPS = ("diengine.opendilab.org", "nervex.sensetime.com")
 _JOB_KINDS = ("DIJob", "NerveXJob")
 _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-# Maximum length of a Helm release name, which the experiment's name becomes.
-_LONGEST_JOB = 53
+# Maximum length of a Helm release name, which the experiment's name becomes, and of the host name of a pod.
+_LONGEST_JOB, _LONGEST_POD = 53, 63
 _OF_TOOLS = (_LAST_APPLIED, "helm.sh/chart")
 _VERSIONS = ("v1alpha1", "v1alpha2", "v2alpha1")
 
@@ -287,6 +288,7 @@ def import_dijob(source: Source, job: str = "", kind: str = "dijob") -> Imported
     draft = Draft(log=log, config_maps=_config_maps(objects.config_maps))
     if fields is not None:
         _read_job(fields, objects, draft, kind)
+        _name_job(fields.map("metadata"), draft)
     for unused in draft.unused_config_maps():
         log.note(draft.config_maps[unused].path, f"ConfigMap `{unused}` is mounted by nothing; it is not carried over")
     return build(draft.data(), log, draft.origins)
@@ -296,7 +298,9 @@ def _sort(source: Source, log: Log) -> _Objects:
     objects = _Objects([], [], [])
     for index, document in enumerate(source.documents):
         fields = Fields(document.data, source.prefix(index), log)
-        for item in fields.maps("items") if fields.text("kind") == "List" else [fields]:
+        is_list = fields.text("kind") == "List"
+        fields.skip(*(("apiVersion", "metadata") if is_list else ()))
+        for item in fields.maps("items") if is_list else [fields]:
             kind = item.text("kind")
             if kind in _JOB_KINDS:
                 objects.jobs.append(item)
@@ -398,9 +402,7 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
     name = metadata.text("name") or (metadata.text("generateName") or "").rstrip("-")
     if not name:
         draft.log.fault(metadata.at("name"), "the DIJob has no name", "add metadata.name")
-    draft.name = draft.names.clean(name or "dijob", metadata.at("name"), _LONGEST_JOB)
-    if name and "." in name:
-        draft.log.changed(metadata.at("name"), f'"{name}" is called "{draft.name}": names here have no dots')
+    draft.name = name or "dijob"
     draft.origins["name"] = metadata.at("name")
     draft.namespace = metadata.text("namespace")
     for key in ("labels", "annotations"):
@@ -419,6 +421,16 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
         "generateName", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"
     )
     metadata.note_unread("of the metadata is not carried over")
+
+
+def _name_job(metadata: Fields, draft: Draft) -> None:
+    """Shorten the job's name so that the names of its pods fit, and make it valid."""
+    written, path, pods = draft.name, metadata.at("name"), {**draft.processes, **draft.groups}
+    longest = max((len(f"-{name}-{int(sub(pods, name).get('replicas', 1)) - 1}") for name in pods), default=0)
+    room = _LONGEST_POD - longest if draft.workload.get("kind") == "dijob" else _LONGEST_JOB
+    draft.name = draft.names.clean(written, path, min(room, _LONGEST_JOB))
+    if "." in written:
+        draft.log.changed(path, f'"{written}" is called "{draft.name}": names here have no dots')
 
 
 def _read_common(spec: Fields, draft: Draft) -> None:

@@ -7,6 +7,8 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import metadata
 from pathlib import Path
 
 from symphony_charts.errors import NotFound, SpecError, SymphError, ToolFailed, ToolMissing
@@ -35,6 +37,14 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
     if not dataclasses.is_dataclass(app) or isinstance(app, type):
         raise ToolFailed(f"component {component} gave a {type(app).__name__}, not an AppDef")
     return plain_data(dataclasses.asdict(app))
+
+
+def installed_version() -> str:
+    """Return the version of the installed TorchX; empty without one."""
+    for name in ("torchx", "torchx-nightly"):
+        with suppress(metadata.PackageNotFoundError):
+            return metadata.version(name)
+    return ""
 
 
 def _find(component: str) -> Callable[..., object]:

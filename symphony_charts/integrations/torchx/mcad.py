@@ -12,6 +12,7 @@ from typing import Any
 
 from torchx.specs import AppDef, AppState, Resource, Role
 
+from symphony_charts.formats.yaml_write import dump
 from symphony_charts.importers.report import Log
 from symphony_charts.integrations.torchx import appdef, objects
 from symphony_charts.integrations.torchx.components import plain_data
@@ -36,6 +37,19 @@ _FIELDS = (
     ("volumeMounts", "mounts"),
 )
 _ROLE = "torchx.pytorch.org/role-name"
+
+
+@dataclasses.dataclass
+class KubernetesMCADJob:
+    """A request of TorchX's MCAD scheduler: the images to push before, and the AppWrapper."""
+
+    images_to_push: dict[str, tuple[str, str]]
+    resource: dict[str, object]
+
+    def __str__(self) -> str:
+        return dump(self.resource)
+
+    __repr__ = __str__
 
 
 def app_to_resource(
@@ -73,7 +87,7 @@ def pod_labels(
 ) -> dict[str, str]:
     """Return the labels of one pod."""
     record = _record(app)
-    labels = objects.mcad_pod_labels(record, role.name, role_idx, replica_id, app_id, objects.VERSION)
+    labels = objects.mcad_pod_labels(record, role.name, role_idx, replica_id, app_id, objects.followed_version())
     group = {} if coscheduler_name is None else {objects.POD_GROUP: f"{app_id}-pg{role_idx}"}
     return {**labels, **group}
 

@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.util import find_spec
 
 from symphony_charts.importers.input_file import Source
 from symphony_charts.importers.report import Log
+from symphony_charts.integrations.torchx import components
 from symphony_charts.integrations.torchx.appdef import (
     RANK0_VARIABLE,
     AnyMount,
@@ -96,6 +98,7 @@ def _mount(name: str, mount: AnyMount) -> tuple[dict[str, object], dict[str, obj
     return volume, {"name": name, "mountPath": mount.dst_path, "readOnly": is_read_only}
 
 
+# The last release with an MCAD scheduler.
 VERSION = "0.7.0"
 NO_VOLCANO = "`torchx run -s kubernetes --dryrun` prints TorchX's Volcano Job; kind=volcano alone makes one of ours"
 POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
@@ -117,13 +120,23 @@ def submitted_objects(source: Source, cfg: str, app_id: str) -> dict[str, object
     return app_wrapper(app, options, app_id)
 
 
+def followed_version() -> str:
+    """Return the release of TorchX whose objects are made: the installed one if it has an MCAD scheduler."""
+    try:
+        has_scheduler = find_spec("torchx.schedulers.kubernetes_mcad_scheduler") is not None
+    except ModuleNotFoundError:
+        return VERSION
+    return components.installed_version() if has_scheduler else VERSION
+
+
 def mcad_name(text: str) -> str:
     """Return a name as the MCAD scheduler cleans it: drop one leading dash, keep `a-z0-9-`, drop leading digits."""
     return "".join(re.findall(r"[a-z0-9-]", text.removeprefix("-").lower())).lstrip("0123456789")
 
 
-def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = VERSION) -> dict[str, object]:
-    """Return the AppWrapper v1beta1 of `torchx run -s kubernetes_mcad`; `version` is a label with TorchX's version."""
+def app_wrapper(app: AppDef, options: RunOptions, app_id: str, version: str = "") -> dict[str, object]:
+    """Return the AppWrapper v1beta1 of `torchx run -s kubernetes_mcad`, labelled with TorchX's version."""
+    version = version or followed_version()
     app = _shortened(_pushed(app, options))
     namespace = options.namespace or "default"
     items: list[object] = []
@@ -217,9 +230,7 @@ def _mcad_hosts(role: Role) -> str:
     return f"TORCHX_MCAD_{mcad_name(role.name)}_0_HOSTS".upper().replace("-", "")
 
 
-def mcad_pod_labels(
-    app: AppDef, role: str, index: int, replica: int, app_id: str, version: str = VERSION
-) -> dict[str, str]:
+def mcad_pod_labels(app: AppDef, role: str, index: int, replica: int, app_id: str, version: str) -> dict[str, str]:
     return _object_labels(app, app_id) | _pod_labels(app, role, index, replica, version)
 
 

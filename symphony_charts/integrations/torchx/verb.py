@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from symphony_charts.cli import options
+from symphony_charts.cli import options, output
 from symphony_charts.errors import UsageError
 from symphony_charts.integrations.torchx import components, importer, objects
 
@@ -47,4 +47,6 @@ def document(source: Any, args: argparse.Namespace) -> dict[str, object] | None:
         raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
     if args.kind not in ("", "appwrapper"):
         raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=objects.NO_VOLCANO)
+    if (installed := components.installed_version()) not in ("", version := objects.followed_version()):
+        output.note(f"TorchX {installed} has no MCAD scheduler: this is the AppWrapper of {version}, the last that had")
     return objects.submitted_objects(source, args.cfg, args.app_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.kinds.registry import KINDS, compat_kind
@@ -24,10 +25,29 @@ from symphony_charts.spec.environment import (
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import ProcessRef, Service, pods_of, processes_of
 from symphony_charts.spec.sources import EnvSource
-from symphony_charts.spec.variable_names import is_ours
+from symphony_charts.spec.variable_names import is_ours, is_shell_name
 
 # Only these variables of the caller pass by default; a pod has them from its image.
 FROM_CALLER = ("PATH", "HOME", "LANG")
+
+
+# Variables of the caller's terminal and shell, which no pattern passes on.
+_OF_SHELL = frozenset((*FROM_CALLER, "TERM", "HOSTNAME", "TMUX", "TMUX_PANE", "STY", "PWD", "OLDPWD", "SHLVL", "_"))
+
+
+def passed_names(patterns: Sequence[str], caller: Mapping[str, str], *, by_pattern: bool = False) -> list[str]:
+    """Return the caller's variables that `local.pass_env` passes on; `by_pattern` omits those that it names."""
+    globs = [pattern for pattern in patterns if set(pattern) & set("*?[")]
+    matching = [
+        name
+        for name in caller
+        if name not in _OF_SHELL
+        and is_shell_name(name)
+        and not is_ours(name)
+        and any(fnmatchcase(name, glob) for glob in globs)
+    ]
+    named = [name for name in patterns if name in caller]
+    return list(dict.fromkeys(name for name in [*named, *matching] if not (by_pattern and name in named)))
 
 
 class Environments:
@@ -52,6 +72,7 @@ class Environments:
         hidden = {name for kind in self._kinds for name in kind.hidden_here(experiment)}
         self._shared = shared_environment({name: one for name, one in self.addresses.items() if name not in hidden})
         self._hosts = hosts
+        self._passed = passed_names(experiment.local.pass_env, machine.caller_env)
 
     def of(
         self,
@@ -108,7 +129,7 @@ class Environments:
             else:
                 values[variable] = text
         caller = self._machine.caller_env
-        passed = [name for name in self._experiment.local.pass_env if name in caller and name not in values]
+        passed = [name for name in self._passed if name not in values]
         named = {name: caller[name] for name in passed}
         for variable in pod_order(values):
             named[variable] = expand(values[variable], named)
@@ -139,7 +160,7 @@ class Environments:
         return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": pod}
 
     def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
-        if not ids and CUDA_VISIBLE in self._experiment.local.pass_env:
+        if not ids and CUDA_VISIBLE in self._passed:
             return {}
         declared = process.env.get(CUDA_VISIBLE)
         return gpu_environment(ids, declared if isinstance(declared, str) and "$(" not in declared else None)

@@ -91,6 +91,10 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
     Raises SpecError for a volume that only a cluster has and that has no `local` replacement.
     """
     for number, mount in enumerate(mounts):
+        if mount.local is not None:
+            source = str(PurePosixPath(machine.spec_dir) / mount.local)
+            yield Bind(source=source, target=mount.at, read_only=mount.read_only)
+            continue
         volume = experiment.volumes[mount.volume]
         source = _source(volume, mount, pod, machine, f"mounts[{number}]")
         if source is not None:

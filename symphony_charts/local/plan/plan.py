@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import asdict, replace
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.local.plan.environment import FROM_CALLER, Environments, host_names
+from symphony_charts.local.plan.environment import FROM_CALLER, Environments, host_names, passed_names
 from symphony_charts.local.plan.mounts import (
     checkouts_of,
     created_host_paths,
@@ -34,7 +34,14 @@ from symphony_charts.local.plan.records import (
     Restart,
     Wait,
 )
-from symphony_charts.local.plan.replicas import Replica, local_process, overlay_notes, replicas_of, steps_of
+from symphony_charts.local.plan.replicas import (
+    Replica,
+    local_process,
+    overlay_notes,
+    replica_name,
+    replicas_of,
+    steps_of,
+)
 from symphony_charts.local.plan.resources import limits_note, limits_of, scope_words
 from symphony_charts.spec.checks.pods import UNLIMITED
 from symphony_charts.spec.environment import entry_point, expand
@@ -77,6 +84,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         is_sharing_gpus=machine.gpus.is_shared,
         labels=dict(experiment.labels),
         caller={name: machine.caller_env[name] for name in (*FROM_CALLER, "TERM") if name in machine.caller_env},
+        not_passed=tuple(sorted(machine.caller_env.keys() - {name for process in planned for name in process.env})),
         notes=(
             *machine.notes,
             *files.notes,
@@ -109,6 +117,7 @@ class _Context:
     ) -> None:
         self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
         self.binds = binds
+        self.names = {ref.process for ref, _ in processes_of(experiment)}
         self.environments = Environments(experiment, services, machine, replicas)
         self.order = Order(experiment, services, replicas)
 
@@ -181,10 +190,11 @@ class _Context:
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
         limits = limits_of(process, machine.limiter) if experiment.local.limits else ()
-        content = [argv, env, cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
+        # Another shell is no change: what patterns pass may differ.
+        content = [argv, self._without_patterns(env), cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
         return PlannedProcess(
             slot=slot,
-            name=f"{name}-{replica.index}" if replica.count > 1 else name,
+            name=replica_name(name, replica.index, replica.count, self.names, separator="/"),
             group=replica.pod.name if replica.pod.is_group else "",
             pod=replica.name,
             process=name,
@@ -215,6 +225,13 @@ class _Context:
             spec_path=path,
             digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
         )
+
+    def _without_patterns(self, env: Mapping[str, str]) -> object:
+        caller, patterns = self.machine.caller_env, self.experiment.local.pass_env
+        names = passed_names(patterns, caller, by_pattern=True)
+        if not names:
+            return env
+        return [{key: value for key, value in env.items() if key not in names or value != caller[key]}, patterns]
 
     def _checks(
         self, find: Callable[..., Iterator[Check]], ref: ProcessRef, replica: Replica, process: Process | Step

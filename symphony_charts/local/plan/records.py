@@ -55,7 +55,8 @@ def range_at(address: str) -> AddressRange:
     return AddressRange(block=int(second) * 256 + int(third))
 
 
-OnExit = Literal["stop-all", "keep", "restart"]
+# ``wait``: a watched process that failed waits for its restart, and the run does not end before that.
+OnExit = Literal["stop-all", "keep", "restart", "wait"]
 Restart = Literal["always", "on-failure", "never"]
 
 
@@ -269,7 +270,7 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `ports` are the ports in the pod; services in `moved` have others here, one for each replica.
     `caller` is the part of the caller's environment that every process gets, whatever the experiment sets.
-    `labels` are the labels of the experiment.
+    `labels` are the labels of the experiment; `not_passed` names variables of the caller that no process has.
     `folders` are private folders to make and `binds` the paths that all processes see in place; both are absolute.
     `plan.json` has no `files`; `mounts`, `folder` (the spec's folder) and `started_in` are only there.
     """
@@ -288,6 +289,7 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_sharing_gpus: bool
     caller: dict[str, str]
     labels: dict[str, str]
+    not_passed: tuple[str, ...] = ()
     notes: tuple[str, ...]
     mounts: RunMounts = RunMounts()
     folder: str = ""

@@ -56,15 +56,15 @@ def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
             number += 1
 
 
-def replica_name(pod: str, index: int, count: int, pods: Collection[str]) -> str:
-    """Return ``agent-1`` for replica 1 of several, or ``agent.1`` if a pod has that name.
+def replica_name(name: str, index: int, count: int, others: Collection[str], separator: str = ".") -> str:
+    """Return ``agent-1`` for replica 1 of several, or ``agent.1`` if one of `others` has that name.
 
-    Folders, windows and host names need distinct names.
+    Rows, folders, windows and host names need distinct names.
     """
     if count <= 1:
-        return pod
-    usual = f"{pod}-{index}"
-    return f"{pod}.{index}" if usual in pods else usual
+        return name
+    usual = f"{name}-{index}"
+    return f"{name}{separator}{index}" if usual in others else usual
 
 
 def steps_of(experiment: Experiment, pod: Pod) -> dict[str, Step]:

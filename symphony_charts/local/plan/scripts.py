@@ -168,7 +168,10 @@ def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
         "set-option -g history-limit 20000",
         "set-option -g automatic-rename off",
         "set-option -g allow-rename off",
-        "set-option -g status-left '[symph] '",
+        f"set-option -g status-left '[{plan.experiment}] '",
+        "set-option -g status-left-length 40",
+        "set-option -g status-right 'C-b n: next  C-b d: leave, it runs on'",
+        "set-option -g status-right-length 40",
         "set-option -g default-terminal tmux-256color",
     ]
     windows: dict[str, list[PlannedProcess]] = {}

@@ -327,7 +327,11 @@ def startable(processes: Sequence[ProcessState], planned: Sequence[PlannedProces
 
 def unreachable(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[int]:
     """Return the slots of waiting processes that depend on one which failed for good or will not start by itself."""
-    lost = {slot for slot, process in enumerate(processes) if process.phase in ("failed", "stopped")}
+    lost = {
+        slot
+        for slot, process in enumerate(processes)
+        if process.phase in ("failed", "stopped") and not _awaits_restart(process, planned[slot])
+    }
     given_up: list[int] = []
     while True:
         more = [
@@ -354,4 +358,11 @@ def verdict(
     if aims and all(processes[slot].phase == "done" for slot in aims):
         return "finished"
     finite = [slot for slot, process in enumerate(planned) if not process.is_service] or range(len(processes))
-    return "ended" if all(processes[slot].phase in _ENDED for slot in finite) else None
+    has_ended = all(
+        processes[slot].phase in _ENDED and not _awaits_restart(processes[slot], planned[slot]) for slot in finite
+    )
+    return "ended" if has_ended else None
+
+
+def _awaits_restart(process: ProcessState, planned: PlannedProcess) -> bool:
+    return process.phase == "failed" and planned.on_exit == "wait"

@@ -188,7 +188,7 @@ def stop(run: Run, timeout_s: float) -> None:
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         if not has_ended_within(descriptor, timeout_s - (time.monotonic() - began)):
             what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
-            raise CheckFailed(what, next=f"symph describe {run.experiment}")
+            raise CheckFailed(what, next=f"symph status {run.experiment}")
     _reap(record)
 
 

@@ -109,6 +109,8 @@ class ExperimentFields(TypedDict, total=False):
     namespace: str | None
     image: str | None
     container_image: str | None
+    env: Mapping[str, object] | None
+    env_file: Items | str | None
     volumes: Mapping[str, object] | None
     configs: Mapping[str, object] | None
     secrets: Items | str | Data | None

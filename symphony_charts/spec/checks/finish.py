@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -20,11 +21,13 @@ from symphony_charts.spec.checks.names import (
 from symphony_charts.spec.checks.pods import ProcessEntry, entries_of, image_faults, pod_faults, resource_faults
 from symphony_charts.spec.checks.services import chart_faults, network_faults, storage_faults
 from symphony_charts.spec.json_schema import added_kind
-from symphony_charts.spec.model import Experiment
+from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.overlays import with_overlays_as_fields, written_at
 from symphony_charts.spec.pods import pods_of
+from symphony_charts.spec.sources import EnvValue
 from symphony_charts.spec.workload import ADDED_KINDS
 
+_Runs = TypeVar("_Runs", Process, Step)
 # Larger integers are inexact in JSON as helm and browsers read it.
 _LARGEST_INTEGER = 2**53
 # An environment cannot hold NUL, and no encoding a lone surrogate. Helm's toJson fails on DEL and C1 controls. These
@@ -41,6 +44,8 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     """
     written, problems = with_clean_names(exp)
     experiment = with_overlays_as_fields(written)
+    if experiment.env and not list(env_faults(experiment, [])):
+        experiment = with_env(experiment, experiment.env)
     problems += name_faults(experiment)
     entries = entries_of(experiment)
     if not entries:
@@ -54,6 +59,20 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     if problems:
         raise SpecError(problem.moved_to(written_at(written, problem.path)) for problem in problems)
     return experiment
+
+
+def with_env(experiment: Experiment, env: Mapping[str, EnvValue]) -> Experiment:
+    """Return `experiment` with `env` in every process and step that has no variable of that name."""
+
+    def below(members: Mapping[str, _Runs]) -> dict[str, _Runs]:
+        return {name: msgspec.structs.replace(one, env={**env, **one.env}) for name, one in members.items()}
+
+    groups = {
+        name: msgspec.structs.replace(group, processes=below(group.processes))
+        for name, group in experiment.groups.items()
+    }
+    processes, steps = below(experiment.processes), below(experiment.prepare)
+    return msgspec.structs.replace(experiment, env={}, groups=groups, processes=processes, prepare=steps)
 
 
 def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:

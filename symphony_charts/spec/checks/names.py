@@ -260,7 +260,8 @@ _REFERENCE = re.compile(r"\$(?:\$|\(([^()$]*)\))")
 
 
 def env_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
-    """Yield faults of all variables of processes, steps and the local mode."""
+    """Yield faults of all variables of the experiment, processes, steps and the local mode."""
+    yield from _faults(experiment.env, "env")
     for entry in entries:
         if entry.process.env:
             yield from _faults(entry.process.env, f"{entry.path}.env")

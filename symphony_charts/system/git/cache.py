@@ -1,4 +1,4 @@
-"""A bare repository per remote branch, and the log of its commits.
+"""A bare repository per remote branch.
 
 It is a partial clone with trees but few files, persists between commands, and may be deleted at any time. One process
 at a time uses it; a killed process leaves it usable.
@@ -13,15 +13,13 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timezone
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file
-from symphony_charts.system.git.objects import read_objects
-from symphony_charts.system.git.program import check_branch, check_url, git, git_version, reason_of
+from symphony_charts.system.git.objects import ObjectReader
+from symphony_charts.system.git.program import check_branch, check_url, git, git_version
 from symphony_charts.system.user_folders import HAS_FILE_LOCKS
 
 if sys.platform != "win32":
@@ -36,13 +34,18 @@ _MAX_PACKS = 200
 class Cache:
     """The folder of the cache: `repo` is the bare repository, `folder` holds it, its lock and cached facts about it."""
 
-    def __init__(self, root: Path, url: str, branch: str, base: str = "") -> None:
+    def __init__(
+        self, root: Path, url: str, branch: str, base: str = "", notice: Callable[[str], None] = lambda _text: None
+    ) -> None:
         """Use the cache of the branch below `root`, which holds all caches; a new branch starts at the branch `base`.
 
-        Without a base a missing branch is an error. Raises SpecError for an invalid address or branch.
+        Without a base a missing branch is an error. `notice` gets a message when the server is asked again. Raises
+        SpecError for an invalid address or branch.
         """
         self.url = str(Path(url).absolute()) if url and "://" not in url and Path(url).is_dir() else check_url(url)
         self.branch = check_branch(branch)
+        self.notice = notice
+        self._reader: ObjectReader | None = None
         self.base = check_branch(base) if base else ""
         key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
         # Without file locks each process has its own cache.
@@ -57,6 +60,7 @@ class Cache:
             _wait_for(handle, timeout_s, self.folder)
             yield
         finally:
+            self._close_reader()
             os.close(handle)
 
     def _open_lock(self) -> int:
@@ -87,9 +91,20 @@ class Cache:
 
     def drop(self) -> None:
         """Empty the cache; needs the lock."""
+        self._close_reader()
         for name in ("made", "tip", "blobs"):
             (self.folder / name).unlink(missing_ok=True)
         shutil.rmtree(self.repo, ignore_errors=True)
+
+    def read(self, names: Sequence[str]) -> list[tuple[str, str, bytes] | None]:
+        """Return objects as `ObjectReader.read` does, by one process until the lock is released; needs the lock."""
+        self._reader = self._reader or ObjectReader(self.repo)
+        return self._reader.read(names)
+
+    def _close_reader(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = None
 
     @property
     def tip(self) -> str | None:
@@ -166,50 +181,3 @@ def _config(url: str, branch: str) -> str:
 \tpromisor = true
 \tpartialCloneFilter = blob:none
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """One commit: id, author as ``Name <mail>``, time as ISO 8601 in UTC, and message."""
-
-    oid: str
-    author: str
-    at: str
-    message: str
-
-
-class Log:
-    def __init__(self, cache: Cache, folder: str = "") -> None:
-        """Read the log of the branch in `cache`; all paths are below `folder` in the repository."""
-        self._cache, self.folder = cache, folder
-        self._repo = cache.folder / "log.git"
-
-    def find(self, text: str, timeout_s: float = 120.0) -> list[Commit]:
-        """Return the commits whose message contains `text`, newest first. Raises ToolFailed if they cannot be read."""
-        with self._cache.locked(timeout_s):
-            self._fetch(timeout_s)
-            fields = "%H%x00%an <%ae>%x00%ct%x00%B%x01"
-            argv = ["log", "--fixed-strings", f"--grep={text}", f"--format={fields}", TIP_REF, "--"]
-            records = git(self._repo, *argv, timeout_s=timeout_s).text.split("\x01")
-        parts = [record.strip("\n").split("\0") for record in records if record.strip("\n")]
-        return [Commit(oid=part[0], author=part[1], at=_text(int(part[2])), message=part[3]) for part in parts]
-
-    def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
-        """Return files of old commits, named ``COMMIT:PATH``; None for a missing one."""
-        with self._cache.locked(timeout_s):
-            objects = read_objects(self._repo, names, timeout_s)
-        return [None if item is None else item[2] for item in objects]
-
-    def _fetch(self, timeout_s: float) -> None:
-        if not (self._repo / "HEAD").is_file() or not (self._repo / "config").is_file():
-            bare_repository(self._repo, self._cache.url, self._cache.branch)
-        refspec = f"+refs/heads/{self._cache.branch}:{TIP_REF}"
-        argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
-        ended = git(self._repo, *argv, timeout_s=timeout_s, check=False)
-        if ended.status:
-            reason = reason_of(ended)
-            raise ToolFailed(f"cannot read the history of {self._cache.url}: {reason.text}", next=reason.next)
-
-
-def _text(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

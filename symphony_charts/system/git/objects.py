@@ -2,37 +2,77 @@
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.system.git.program import UNSIGNED, git, reason_of
+from symphony_charts.system.git.program import UNSIGNED, git, reason_of, start_git
+
+
+class ObjectReader:
+    """A git process that reads objects of a repository, until it is closed."""
+
+    def __init__(self, repo: Path, timeout_s: float = 60.0) -> None:
+        self._repo, self._timeout_s = repo, timeout_s
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def read(self, names: Sequence[str]) -> list[tuple[str, str, bytes] | None]:
+        """Return kind, id and content of each named object (``<id>`` or ``<commit>:<path>``), None for a missing one.
+
+        Names hold no newline. Raises ToolFailed when the repository is damaged, or after the timeout.
+        """
+        if not names:
+            return []
+        process = self._process = self._process or start_git(self._repo, "cat-file", "--batch")
+        timer = threading.Timer(self._timeout_s, process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            return [self._object(process, name) for name in names]
+        except OSError as error:
+            raise self._failure(names[0]) from error
+        finally:
+            timer.cancel()
+
+    def _object(self, process: subprocess.Popen[bytes], name: str) -> tuple[str, str, bytes] | None:
+        assert process.stdin is not None  # noqa: S101 - both are pipes
+        assert process.stdout is not None  # noqa: S101
+        process.stdin.write(f"{name}\n".encode("utf-8", "surrogateescape"))
+        process.stdin.flush()
+        line = process.stdout.readline()
+        if not line.endswith(b"\n"):
+            raise self._failure(name)
+        words = line.split()
+        if len(words) != 3 or not words[2].isdigit():
+            return None
+        size = int(words[2])
+        content = process.stdout.read(size + 1)
+        if len(content) != size + 1:
+            raise self._failure(name)
+        return words[1].decode(), words[0].decode(), content[:size]
+
+    def _failure(self, name: str) -> ToolFailed:
+        self.close()
+        return ToolFailed(f"git said nothing about {name}", str(self._repo))
+
+    def close(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            for pipe in (process.stdin, process.stdout):
+                # What was not written to a process that has died is lost with it.
+                with contextlib.suppress(OSError):
+                    pipe.close()  # type: ignore[union-attr]  # both are pipes
+            process.wait()
 
 
 def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> list[tuple[str, str, bytes] | None]:
-    """Return kind, id and content of each named object (``<id>`` or ``<commit>:<path>``), None for a missing one.
-
-    Names hold no newline. Raises ToolFailed when the repository is damaged.
-    """
-    if not names:
-        return []
-    fed = "".join(f"{name}\n" for name in names).encode("utf-8", "surrogateescape")
-    data = git(repo, "cat-file", "--batch", input=fed, timeout_s=timeout_s).stdout
-    objects: list[tuple[str, str, bytes] | None] = []
-    start = 0
-    for name in names:
-        end = data.find(b"\n", start)
-        if end < 0:
-            raise ToolFailed(f"git said nothing about {name}", str(repo))
-        words = data[start:end].split()
-        start = end + 1
-        if len(words) != 3 or not words[2].isdigit():
-            objects.append(None)
-            continue
-        size = int(words[2])
-        objects.append((words[1].decode(), words[0].decode(), data[start : start + size]))
-        start += size + 1
-    return objects
+    """Return objects as `ObjectReader.read` does, by a process for them alone."""
+    with contextlib.closing(ObjectReader(repo, timeout_s)) as reader:
+        return reader.read(names)
 
 
 def find_commit(repo: Path, tip: str, commits: Iterable[str]) -> str | None:
@@ -91,22 +131,22 @@ def write_commit(
     author: str,
     committer: str,
     now: int,
-    sign: tuple[str, ...] | None = None,
+    is_signed: bool = False,
 ) -> str:
     """Write a commit of `tree` and return its id; author and committer are ``Name <mail>``, `now` is in seconds UTC.
 
-    `sign` are git's options for signing; None leaves the commit unsigned. Raises ToolFailed if git cannot sign it.
+    Git's own configuration says how a commit that `is_signed` is signed. Raises ToolFailed if that fails.
     """
     env: dict[str, str] = {}
     for role, person in (("AUTHOR", author), ("COMMITTER", committer)):
         name, _, mail = person.removesuffix(">").rpartition("<")
         env |= {f"GIT_{role}_NAME": name.strip(), f"GIT_{role}_EMAIL": mail, f"GIT_{role}_DATE": f"@{now} +0000"}
-    argv = ["-c", "i18n.commitEncoding=UTF-8", *(sign or ()), "commit-tree", *([] if sign is None else ["-S"])]
+    argv = ["-c", "i18n.commitEncoding=UTF-8", "commit-tree", *(["-S"] if is_signed else [])]
     argv += [word for parent in parents for word in ("-p", parent)]
     ended = git(repo, *argv, tree, input=message.encode(), env=env, check=False)
     if ended.status:
         reason = reason_of(ended)
-        step = "" if sign is None else f"check that git can sign: git commit -S; {UNSIGNED}"
+        step = f"check that git can sign: git commit -S; {UNSIGNED}" if is_signed else ""
         raise ended.failure(f"git did not make the commit: {reason.text}", next=step)
     return ended.text.strip()
 

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import socket
+import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from symphony_charts.errors import SpecError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.formats.names import repository_fault
 from symphony_charts.formats.printable import printable_lines
-from symphony_charts.system.subprocess_runner import Completed, run
+from symphony_charts.system.subprocess_runner import Completed, base_env, run
 
 _OLDEST_GIT = (2, 30)
 
@@ -58,6 +61,22 @@ def git(
     options = () if folder is None else (f"--git-dir={folder}",)
     argv = ["git", *options, *_OPTIONS, *args]
     return run(argv, input=input, timeout_s=timeout_s, env={**_ENV, **(env or {})}, check=check, give_up=give_up)
+
+
+def start_git(folder: Path, *args: str) -> subprocess.Popen[bytes]:
+    """Start git on the bare repository `folder`, with pipes as its input and output. Raises ToolMissing."""
+    argv = ["git", f"--git-dir={folder}", *_OPTIONS, *args]
+    try:
+        return subprocess.Popen(
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**base_env(), **_ENV},
+            start_new_session=True,
+        )
+    except FileNotFoundError as error:
+        raise ToolMissing("git is not installed", "", "install git, then: symph doctor") from error
 
 
 @lru_cache(maxsize=1)
@@ -117,13 +136,14 @@ _TRUST = "let git know who signed it: git config --global http.sslCAInfo FILE"
 _KEY_OF_HOST = (
     "compare its key with what its owners say, and let ssh know it: ssh HOST, after ssh-keygen -R HOST if it is old"
 )
+_ROOM = "make room, or allow larger files: ulimit -f"
 _UNTRUSTED = (
     r"SSL certificate problem|certificate verification failed|no alternative certificate subject name"
     r"|SSL peer certificate|unable to get local issuer"
 )
 _REFUSED = (
     r"Permission denied|returned error: 40[0134]|unsupported protocol|dubious ownership|mismatched algorithms"
-    r"|transport '.*' not allowed|is not a valid|No space left on device"
+    r"|transport '.*' not allowed|is not a valid"
 )
 # The most specific first: one line becomes the headline. All of these are final. Sources: git's remote-curl.c,
 # connect.c, http.c, credential.c; OpenSSH's sshconnect.c; libcurl's vtls.
@@ -137,6 +157,7 @@ _TELLING = (
     (r"[Cc]ould not resolve host(?!.*Temporary failure)|Connection refused|Could(n't| not) connect to server", _CHECK),
     (r"[Rr]epository .*not found|does not appear to be a git repository|project you were looking for", _CHECK),
     (r"Authentication failed|could not read (Username|Password)|terminal prompts disabled", _CHECK),
+    (r"File too large|No space left on device|Disk quota exceeded", _ROOM),
     (_REFUSED, _CHECK),
 )
 _PATTERNS = tuple((re.compile(pattern), step) for pattern, step in _TELLING)
@@ -144,6 +165,8 @@ _PATTERNS = tuple((re.compile(pattern), step) for pattern, step in _TELLING)
 
 def reason_of(ended: Completed) -> Reason:
     """Return the reason from git's output: the first known pattern, else the last line that is not noise."""
+    if ended.status == -getattr(signal, "SIGXFSZ", 25):
+        return Reason(text="git may not write files of this size", next=_ROOM, is_final=True)
     lines = [_PREFIX.sub("", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
     telling = [line for line in lines if not _NOISE.fullmatch(line)]
     for pattern, step in _PATTERNS:
@@ -255,12 +278,6 @@ def changed_since(folder: Path, base: str) -> tuple[str, ...]:
     return tuple(path for path in ended.stdout.decode("utf-8", "surrogateescape").split("\0") if path)
 
 
-def count_refs(folder: Path) -> int | None:
-    """Return the number of branches and tags; None if `folder` is not a repository."""
-    ended = run(["git", "-C", str(folder), "for-each-ref", "--format=%(refname)"], timeout_s=60, check=False)
-    return None if ended.status else len(ended.text.splitlines())
-
-
 def origin_of(folder: Path) -> str:
     """Return the address that `folder` was cloned from; empty if git knows none."""
     ended = run(["git", "-C", str(folder), "config", "--get", "remote.origin.url"], timeout_s=10, check=False)
@@ -298,79 +315,52 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     return git(repo, "rev-parse", "HEAD").text.strip()
 
 
-def identity(configured_author: str = "") -> tuple[str, str]:
-    """Return author and committer, each as ``Name <mail>``, from git's settings and environment.
+class Identity(NamedTuple):
+    """Author and committer of a commit, each as ``Name <mail>``; `is_signed`: git is set up to sign every commit."""
+
+    author: str
+    committer: str
+    is_signed: bool
+
+
+def identity(configured_author: str = "") -> Identity:
+    """Return the identity from git's settings and environment.
 
     `configured_author` replaces the author, and the committer if git knows none. Raises SpecError if git knows
     neither.
     """
-    committer = _ident("GIT_COMMITTER_IDENT") or configured_author
-    author = configured_author or _ident("GIT_AUTHOR_IDENT")
+    lines = run(["git", "var", "-l"], timeout_s=10, check=False).text.splitlines()
+    known = {key: value if equals else "true" for key, equals, value in (line.partition("=") for line in lines)}
+    committer = _ident("COMMITTER", known) or configured_author
+    author = configured_author or _ident("AUTHOR", known)
     if not author or not committer:
         raise SpecError.one(
             "git does not know who makes this commit",
             "author",
             'git config --global user.name "Your Name"; git config --global user.email you@example.org',
         )
-    return author, committer
+    is_signed = known.get("commit.gpgsign", "").lower() not in ("", "false", "no", "off", "0")
+    return Identity(author, committer, is_signed)
 
 
-def _ident(variable: str) -> str:
-    ended = run(["git", "-c", "user.useConfigOnly=true", "var", variable], timeout_s=10, check=False)
+def _ident(role: str, known: Mapping[str, str]) -> str:
+    """Return the person of a role; empty if git would have to guess name or address from this machine."""
+    for part, more in (("name", False), ("email", bool(os.environ.get("EMAIL")))):
+        names = (f"{role.lower()}.{part}", f"user.{part}")
+        if not (more or os.environ.get(f"GIT_{role}_{part.upper()}") or any(known.get(name) for name in names)):
+            return ""
     # The name is followed by the seconds since 1970 and the time zone.
-    return "" if ended.status else ended.text.strip().rsplit(" ", 2)[0]
+    return known.get(f"GIT_{role}_IDENT", "").rsplit(" ", 2)[0]
 
 
 def source_commit(folder: Path) -> str:
     """Return the commit that is checked out around `folder`, with ``-dirty`` if files differ; else an empty text."""
-    ended = run(["git", "-C", str(folder), "rev-parse", "HEAD"], timeout_s=10, check=False)
-    if ended.status:
-        return ""
-    status = ["git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no", "--", "."]
-    changed = run(status, timeout_s=20, check=False)
-    return ended.text.strip() + ("-dirty" if changed.status or changed.text.strip() else "")
+    argv = ["git", "-C", str(folder), "status", "--porcelain=v2", "--branch", "--untracked-files=no", "--", "."]
+    lines = run(argv, timeout_s=20, check=False).text.splitlines()
+    commit = next((line.rpartition(" ")[2] for line in lines if line.startswith("# branch.oid ")), "")
+    if not re.fullmatch(r"[0-9a-f]+", commit):
+        return ""  # "(initial)" before the first commit
+    return commit + ("-dirty" if any(not line.startswith("#") for line in lines) else "")
 
 
-UNSIGNED = "--no-sign leaves the commit unsigned"
-
-
-def signing_options(key: str) -> tuple[str, ...]:
-    """Return git's options for signing with `key`: ``gpg:KEYID``, the path of an SSH key, or a public SSH key.
-
-    Argo CD checks GPG signatures only; Flux and forges check both. Raises SpecError for a missing key.
-    """
-    if key.startswith("gpg:"):
-        form, name = "openpgp", key.removeprefix("gpg:")
-        if not name or name.startswith("-"):
-            raise SpecError.one(f'"{name}" names no key', "sign", "for example gpg:0123ABCD")
-    else:
-        form, name = "ssh", key
-        if not re.match(r"key::|(ssh|ecdsa|sk)-\S+ ", key):
-            name = str(Path(key).expanduser())
-            if not Path(name).is_file():
-                step = f"give the path of a key, or gpg:KEYID; {UNSIGNED}"
-                raise SpecError.one(f"no SSH key at {key}", "sign", step)
-    return "-c", f"gpg.format={form}", "-c", f"user.signingkey={name}"
-
-
-def is_signing() -> bool:
-    """Return True if git is set up to sign every commit."""
-    argv = ["git", "config", "--type=bool", "--get", "commit.gpgsign"]
-    return run(argv, timeout_s=10, check=False).text.strip() == "true"
-
-
-def clear_sign(text: str, key: str) -> bytes:
-    """Return `text` with an OpenPGP signature by `key` (an id, fingerprint or mail address).
-
-    Raises SpecError for a key that looks like an option, ToolMissing without gpg, ToolFailed if signing fails.
-    """
-    if not key or key.startswith("-"):
-        raise SpecError.one(f'"{key}" names no key', "sign", "gpg --list-secret-keys shows yours")
-    argv = ["gpg", "--batch", "--yes", "--local-user", key, "--digest-algo", "SHA512", "--armor", "--clearsign"]
-    try:
-        return run(argv, input=text.encode(), timeout_s=120).stdout
-    except ToolFailed as error:
-        reasons = error.stderr.strip().splitlines()
-        error.what = f"gpg did not sign: {reasons[-1] if reasons else 'no reason given'}"
-        error.next = "gpg --list-secret-keys shows your keys; one with a passphrase needs its agent"
-        raise
+UNSIGNED = "to leave it unsigned: git config commit.gpgsign false"

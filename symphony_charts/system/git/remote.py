@@ -6,10 +6,13 @@ caller reads the tip again. The text only shows if a retry can help.
 
 from __future__ import annotations
 
+import random
 import re
 import shlex
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
@@ -20,12 +23,54 @@ from symphony_charts.system.git.program import connection_fault, git, reason_of
 from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
-_HEADS = "refs/symph/heads/"
 _BASE_REF = "refs/symph/base"
 
 
 class ToolUnreachable(ToolFailed):
     """The remote gave no answer, and may give one later."""
+
+
+PATIENCE_S = 15.0
+"""Time to keep asking a server that does not answer, in seconds."""
+# The wait between attempts grows from the first value to one of the others: the second for a local server.
+_FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
+# Failures of a connection or a server, which pass; a damaged cache has other words. Sources: git's remote-curl.c,
+# fetch-pack.c, pkt-line.c, connect.c; libcurl's strerror.c; OpenSSH's packet.c.
+_PASSING = re.compile(
+    r"returned error: (?:408|429|5\d\d)|RPC failed|early EOF|unexpected disconnect|hung up|expected (?:'|flush)"
+    r"|bad line length|(?:Connection|Operation) (?:reset|timed out|closed|aborted)|Broken pipe|kex_exchange"
+    r"|Temporary failure|Empty reply|Recv failure|Send failure|transfer closed|curl \d+|GnuTLS recv|unexpected eof"
+)
+
+
+class Attempts:
+    """Waits between attempts to reach a server; the first failure is reported: silence looks like a hanging command."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        url = cache.url
+        is_local = ("://" not in url and ":" not in url) or "//127." in url or "file://" in url
+        self._longest_s = _LOCAL_WAIT_S if is_local else _REMOTE_WAIT_S
+        self._is_told = False
+        self.tries = 0
+        self.silent_since: float | None = None
+
+    def is_over(self) -> bool:
+        """Return True if the server has been failing for longer than `PATIENCE_S`."""
+        now = time.monotonic()
+        self.silent_since = self.silent_since or now
+        return now - self.silent_since > PATIENCE_S
+
+    def tell(self, text: str) -> None:
+        if not self._is_told:
+            self._cache.notice(f"{text}; trying again for {PATIENCE_S:g} s")
+        self._is_told = True
+
+    def pause_s(self) -> float:
+        """Return a random wait below a doubling bound. Source: AWS, "Exponential Backoff And Jitter" (full jitter)."""
+        self.tries += 1
+        bound = min(_FIRST_WAIT_S * 2 ** min(self.tries, 20), self._longest_s)
+        return random.uniform(0, bound)  # noqa: S311 - spreads writers, guards nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,10 +132,25 @@ def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float
 
 
 def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
-    return _ask(cache, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
+    return read(cache, cache.repo, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
 
 
-def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Completed:
+def read(cache: Cache, repo: Path, *argv: str, timeout_s: float, **options: Any) -> Completed:
+    """Run git in `repo` to read from the remote; ask again while a connection or the server fails.
+
+    Returns its result, success or not. Raises ToolFailed after a timeout, or if the host accepts no connection.
+    """
+    attempts = Attempts(cache)
+    while True:
+        ended = _ask(cache, repo, *argv, timeout_s=timeout_s, **options)
+        text = ended.error_text
+        if not ended.status or reason_of(ended).is_final or not _PASSING.search(text) or attempts.is_over():
+            return ended
+        attempts.tell(f"cannot read {cache.url}: {reason_of(ended).text}")
+        time.sleep(attempts.pause_s())
+
+
+def _ask(cache: Cache, repo: Path, *argv: str, timeout_s: float, **options: Any) -> Completed:
     """Run git against the remote; return its result, success or not.
 
     Raises ToolFailed after a timeout, or if the host accepts no connection.
@@ -104,7 +164,7 @@ def _ask(cache: Cache, *argv: str, timeout_s: float, **options: Any) -> Complete
 
     with progress_notice(cache.url):
         try:
-            return git(cache.repo, *argv, timeout_s=timeout_s, check=False, give_up=give_up, **options)
+            return git(repo, *argv, timeout_s=timeout_s, check=False, give_up=give_up, **options)
         except ToolFailed as error:
             if error.status is not None:
                 late = f"{cache.url} gave git no answer within {timeout_s:.0f} s"
@@ -153,22 +213,6 @@ def _deepen(cache: Cache, refs: Iterable[str], is_enough: Callable[[], bool], ti
             _check(cache, ended)
 
 
-def fetch_heads(cache: Cache, timeout_s: float = 60.0) -> dict[str, str]:
-    """Return the message of the newest commit of every branch, by branch, without fetching files or history.
-
-    Raises ToolUnreachable and ToolFailed.
-    """
-    argv = ("--prune", "--depth=1", "--filter=tree:0", "origin", f"+refs/heads/*:{_HEADS}*")
-    ended = _fetch(cache, timeout_s, *argv)
-    if ended.status and not _has_branches(cache, timeout_s):
-        return {}  # git treats a shallow fetch of nothing as an error.
-    _check(cache, ended)
-    text = git(cache.repo, "for-each-ref", "--format=%(refname)%00%(contents)%00", _HEADS).text
-    parts = text.split("\0")
-    names = [name.strip().removeprefix(_HEADS) for name in parts[:-1:2]]
-    return dict(zip(names, parts[1::2], strict=True))
-
-
 def _check(cache: Cache, ended: Completed) -> None:
     if ended.status:
         raise _failed(ended, f"cannot read {cache.url}")
@@ -182,7 +226,7 @@ def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> 
     argv = ["-c", "fetch.negotiationAlgorithm=noop", "fetch", "--quiet", "--no-tags", "--no-write-fetch-head"]
     argv += ["--filter=blob:none", "--stdin", "origin"]
     text = "".join(f"{oid}\n" for oid in sorted(wanted)).encode()
-    ended = _ask(cache, *argv, input=text, timeout_s=timeout_s)
+    ended = read(cache, cache.repo, *argv, input=text, timeout_s=timeout_s)
     if ended.status:
         raise _failed(ended, f"cannot read files from {cache.url}")
     cache.note_blobs(wanted)
@@ -197,7 +241,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
     ref = f"refs/heads/{cache.branch}"
     argv = ["push", "--porcelain", "--no-verify", f"--force-with-lease={ref}:{lease}", "origin", f"{commit}:{ref}"]
     try:
-        ended = _ask(cache, *argv, timeout_s=timeout_s)
+        ended = _ask(cache, cache.repo, *argv, timeout_s=timeout_s)
     except ToolFailed as error:
         # Timeout: git was stopped, but the server may still process the push.
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
@@ -226,7 +270,7 @@ def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
-    ended = _ask(cache, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s)
+    ended = read(cache, cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s)
     _check(cache, ended)
     return bool(ended.text.strip())
 
@@ -252,7 +296,7 @@ _WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
 
 def _remediation(ended: Completed) -> str:
     if _WANTS_SIGNATURE.search(ended.error_text):
-        return "sign the commit: --sign KEY, or git config commit.gpgsign true with a user.signingkey"
+        return "sign commits: git config commit.gpgsign true, with a user.signingkey"
     if "currently checked out" in ended.error_text + ended.text:
         return "give a bare repository (git clone --bare makes one), or another branch: --branch NAME"
     return "if the branch is protected, push a branch for review: --branch NAME"

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from symphony_charts.formats.yaml_write import dump
+from symphony_charts.formats.yaml_write import dump, dump_all
 from tests.gitops.servers import commit, git
 from tests.gitops.walk.model import Deployed, Key, Place, RefusedError, Runs, Tree, Values, merged
 from tests.gitops.walk.world import Answer, Machine, Server, World, flat, nested
@@ -22,6 +24,7 @@ from tests.gitops.walk.world import Answer, Machine, Server, World, flat, nested
 ENVS, NAMES, TEAMS = ("dev", "prod"), ("rl", "es"), ("ml", "ops")
 REPLICAS, LIMIT = "groups.nap.replicas", "groups.nap.retries"
 REVIEWS = ("review-a", "review-b")
+WRITINGS = ("symph", "PyYAML", "JSON", "comments", "CRLF", "newer")
 SETTINGS: tuple[Values, ...] = ({}, {REPLICAS: 8}, {REPLICAS: 8, LIMIT: 1})
 
 envs, names, teams = st.sampled_from(ENVS), st.sampled_from(NAMES), st.sampled_from(TEAMS)
@@ -36,11 +39,17 @@ class GitWalk(RuleBasedStateMachine):
     server: ClassVar[Server]
     steps: ClassVar[int] = 0
     numbers: ClassVar[Any] = itertools.count()
+    worlds: ClassVar[Any] = itertools.count()
 
     def __init__(self) -> None:
         super().__init__()
         folder = Path(tempfile.mkdtemp(prefix="symph-walk-")) / f"world-{os.getpid()}-{next(self.numbers)}"
-        self.world = World(server=self.server, folder=folder)
+        number = next(self.worlds)
+        self.world = World(server=self.server, folder=folder, root="deploy/charts" if number % 3 == 2 else "")
+        self.is_flux = number % 2 == 1
+        if self.is_flux:
+            source = {"metadata": {"name": "walk", "namespace": "flux-system"}}
+            commit(self.world.bare, {self.world.path("bootstrap/flux-source.yaml"): dump(source)})
         begin = self.world.tip()
         self.trees: dict[str, Tree] = {begin: Tree()}
         self.parents: dict[str, str] = {begin: ""}
@@ -211,20 +220,33 @@ class GitWalk(RuleBasedStateMachine):
             self.trees[new], self.parents[new] = replace(self.trees[chain[back]], retired={}), ""
             git(self.world.bare, "update-ref", "refs/heads/main", new)
 
-    @rule(env=envs, team=teams, name=names, value=st.integers(20, 22))
-    def edit_values(self, env: str, team: str, name: str, value: int) -> None:
-        """Edit an environment's values in Git by hand."""
+    @rule(env=envs, team=teams, name=names, value=st.integers(20, 22), way=st.sampled_from(WRITINGS))
+    def edit_values(self, env: str, team: str, name: str, value: int, way: str = WRITINGS[0]) -> None:
+        """Edit an environment's values in Git by hand, with another writer of YAML."""
         tree, key = self.tree("main"), (team, name)
         runs = tree.runs.get(env, {}).get(key)
         if runs is None:
             return
         values = {**runs.now.values, REPLICAS: value}
         path = _pointer(env, key)
-        pointer = self.world.read([path])[path]
-        pointer["values"] = nested(values)
+        text = git(self.world.bare, "show", f"main:{self.world.path(path)}")
+        documents: list[Any] = list(yaml.safe_load_all(text))
+        (documents[0]["spec"] if self.is_flux else documents[0])["values"] = nested(values)
+        if way == "newer":
+            documents[-1] |= {"apiVersion": "symph.dev/v1.1", "approvedBy": ["cy"]}
         now = Deployed(version=runs.now.version, values=values, settings=runs.now.settings)
         after = Runs(now=now, place=runs.place, history=runs.history)
-        self._by_hand({path: dump(pointer)}, tree.run(env, key, after))
+        self._by_hand({path: _written(documents, way)}, tree.run(env, key, after))
+
+    @rule(env=envs, team=teams, name=names)
+    def delete_pointer(self, env: str, team: str, name: str) -> None:
+        """Delete a pointer in Git by hand: its experiment ends, without a retirement that could be rolled back."""
+        tree, key = self.tree("main"), (team, name)
+        if key in tree.runs.get(env, {}):
+            after = replace(
+                tree.run(env, key, None), retired={k: v for k, v in tree.retired.items() if k != (env, key)}
+            )
+            self._by_hand({_pointer(env, key): None}, after)
 
     @rule(number=st.integers(0, 3))
     def edit_chart(self, number: int) -> None:
@@ -235,7 +257,9 @@ class GitWalk(RuleBasedStateMachine):
             return
         key, version = places[number % len(places)]
         path = f"charts/{key[0]}/{key[1]}/{version}"
-        text = git(self.world.bare, "show", f"main:{path}/README.md") + f"\nby hand {next(self.numbers)}"
+        text = (
+            git(self.world.bare, "show", f"main:{self.world.path(path)}/README.md") + f"\nby hand {next(self.numbers)}"
+        )
         self._by_hand({f"{path}/README.md": text}, tree)
         oid = self.world.entries()[path]
         self.labels[oid] = f"by hand {oid}"
@@ -244,9 +268,15 @@ class GitWalk(RuleBasedStateMachine):
     @rule(text=st.integers(0, 9))
     def edit_else(self, text: int) -> None:
         """Edit an unrelated file."""
-        self._by_hand({"NOTES.md": f"{text} {next(self.numbers)}\n"}, self.tree("main"))
+        names = ("NOTES.md", "envs/README.md", "charts/ml/README.md", "bootstrap/own.yaml", ".gitattributes")
+        self._by_hand({names[text % len(names)]: f"# {text} {next(self.numbers)}\n"}, self.tree("main"))
 
-    @rule(who=machines, what=st.sampled_from(["all", "HEAD", "objects/pack", "refs", "config", "shallow"]))
+    @rule(
+        who=machines,
+        what=st.sampled_from(
+            ["all", "HEAD", "objects/pack", "refs", "config", "shallow", "packed-refs", "../tip", "../blobs"]
+        ),
+    )
     def lose_cache(self, who: int, what: str) -> None:
         """Lose a machine's cache, or a part of it."""
         machine = self.machine(who)
@@ -360,9 +390,9 @@ class GitWalk(RuleBasedStateMachine):
         after = merged(before.now, self.settings[env], given)
         return ("same",) if (version, after) == (before.now.version, before.now.values) else ("same", "new", None)
 
-    def _by_hand(self, files: dict[str, str], tree: Tree) -> None:
+    def _by_hand(self, files: Mapping[str, str | None], tree: Tree) -> None:
         tip = self.world.tip()
-        new = commit(self.world.bare, files)
+        new = commit(self.world.bare, {self.world.path(path): text for path, text in files.items()})
         self.parents[new], self.trees[new] = tip, tree
 
     def _configure(self) -> None:
@@ -377,6 +407,16 @@ class GitWalk(RuleBasedStateMachine):
                     for env, (cluster, namespace) in self.places.items()
                 }
             )
+
+
+def _written(documents: list[Any], way: str) -> str:
+    """Return documents as another program writes them."""
+    if way == "symph":
+        return dump_all(documents)
+    if way == "JSON":
+        return "---\n".join(f"{json.dumps(each)}\n" for each in documents)
+    text = yaml.safe_dump_all(documents)
+    return {"comments": f"# mine\n{text}", "CRLF": text.replace("\n", "\r\n")}.get(way, text)
 
 
 def _pointer(env: str, key: Key) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from symphony_charts.cli.main import main
-from symphony_charts.formats.yaml_read import load
+from symphony_charts.formats.yaml_read import load_documents
 from symphony_charts.formats.yaml_write import dump
 from tests.gitops.servers import git, make_bare
 
@@ -60,6 +60,7 @@ class Machine:
 
     folder: Path
     url: str
+    root: str = ""
     runs: int = 0
 
     @property
@@ -67,7 +68,8 @@ class Machine:
         return self.folder / "state"
 
     def configure(self, environments: Mapping[str, object]) -> None:
-        repository = {"url": self.url, "author": f"{self.folder.name} <{self.folder.name}@example.org>"}
+        path = {"path": self.root} if self.root else {}
+        repository = {"url": self.url, **path, "author": f"{self.folder.name} <{self.folder.name}@example.org>"}
         (self.folder / ".symph.yaml").write_text(dump({"repository": repository, "environments": dict(environments)}))
 
     def symph(self, *words: str) -> Answer:
@@ -105,6 +107,7 @@ class World:
 
     server: Server
     folder: Path
+    root: str = ""
     bare: Path = field(init=False)
     machines: list[Machine] = field(default_factory=list)
 
@@ -113,7 +116,11 @@ class World:
         for number, url in enumerate(self.server.urls(self.bare.name)):
             place = self.folder / f"m{number}"
             place.mkdir(parents=True)
-            self.machines.append(Machine(folder=place, url=url))
+            self.machines.append(Machine(folder=place, url=url, root=self.root))
+
+    def path(self, path: str) -> str:
+        """Return a path below the folder of the repository that holds everything."""
+        return f"{self.root}/{path}".lstrip("/")
 
     def tip(self, ref: str = "main") -> str:
         """Return the commit of a branch; empty if there is none."""
@@ -126,26 +133,42 @@ class World:
     def entries(self, ref: str = "main") -> dict[str, str]:
         """Return the id of everything in a branch, by path: files, and folders with all below them."""
         lines = git(self.bare, "ls-tree", "-r", "-t", f"refs/heads/{ref}").splitlines()
-        return {line.split("\t")[1]: line.split()[2] for line in lines}
+        found = {line.split("\t")[1]: line.split()[2] for line in lines}
+        inside = f"{self.root}/" if self.root else ""
+        return {path.removeprefix(inside): oid for path, oid in found.items() if path.startswith(inside)}
 
     def read(self, paths: list[str], ref: str = "main") -> dict[str, Any]:
         """Return files of a branch, parsed as YAML."""
         if not paths:
             return {}
-        names = "".join(f"refs/heads/{ref}:{path}\n" for path in paths).encode()
+        names = "".join(f"refs/heads/{ref}:{self.path(path)}\n" for path in paths).encode()
         argv = ["git", "-C", str(self.bare), "cat-file", "--batch"]
         data = subprocess.run(argv, input=names, capture_output=True, check=True, timeout=60).stdout
         found: dict[str, Any] = {}
         for path in paths:
             head, _, data = data.partition(b"\n")
             size = int(head.split()[2])
-            found[path] = load(data[:size].decode())
+            found[path] = _pointer_in([each for each, _ in load_documents(data[:size].decode())])
             data = data[size + 1 :]
         return found
 
     def remove(self) -> None:
         shutil.rmtree(self.bare, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _pointer_in(documents: list[Any]) -> Any:
+    """Return the data of a pointer; for Flux, from its HelmRelease."""
+    data = documents[0]
+    if data.get("kind") != "HelmRelease":
+        return data
+    spec, rest = data["spec"], documents[1]
+    chart = "/".join(spec["chart"]["spec"]["chart"].split("/")[-4:])
+    place = {"name": rest["destination"]["name"], "namespace": spec["targetNamespace"]}
+    assert spec.get("kubeConfig", {}).get("secretRef", {}).get("name", "") == (
+        f"{place['name']}-kubeconfig" if place["name"] else ""
+    )
+    return {**rest, "version": chart.rpartition("/")[2], "chart": chart, "values": spec["values"], "destination": place}
 
 
 def flat(values: Mapping[str, object], path: str = "") -> dict[str, object]:
