@@ -19,7 +19,7 @@ MODULES = sorted((ROOT / "symphony_charts").rglob("*.py"))
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 PLAIN = {
-    r"stands?|stood": "is, has",
+    r"stands?(?!-)|stood": "is, has",
     r"mend(s|ed|ing)?": "fix",
     r"whoever": "a user who, a process that",
     r"nobody": "no process, no user",
