@@ -99,6 +99,11 @@ def test_a_page_has_plain_words(page: Path) -> None:
     assert found(prose(page)) == []
 
 
+def test_the_pages_are_within_their_budget() -> None:
+    pages = (page for page in PAGES if page.name != "CHANGELOG.md")
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 28_000
+
+
 def test_messages_and_help_have_plain_words() -> None:
     faults = [f"{name}: {phrase}" for name, text in helps() for phrase in found(text)]
     for path in MODULES:
