@@ -37,7 +37,7 @@ POOL = {"assign_to": "machine", "node_pool_name": "p"}
 
 # Fields of a lone process `a`, the path of the fault below it, and words of the message.
 OF_A_PROCESS: list[tuple[dict[str, Any], str, str]] = [
-    ({"connects": "ghost"}, "connects[0]", "nobody binds"),
+    ({"connects": "ghost"}, "connects[0]", "no process binds"),
     ({"binds": {"r": 5, "s": 5}}, "binds[1]", "port 5"),
     ({"binds": {"r": 5}, "exposes": {"r": 6}}, "exposes[0]", "bound on port 5"),
     ({"binds": {"r": 0}}, "binds[0]", "is no port"),
@@ -124,7 +124,7 @@ OF_A_PROCESS: list[tuple[dict[str, Any], str, str]] = [
     ({"container_overlay": {"a": float("nan")}}, "container_overlay.a", "no number"),
 ]
 FAULTS: list[tuple[Any, str, str]] = [
-    (lambda: lone(a={"connects": "t"}, b={"exposes": "t"}), "processes.a.connects[0]", "nobody"),
+    (lambda: lone(a={"connects": "t"}, b={"exposes": "t"}), "processes.a.connects[0]", "no process binds"),
     (lambda: lone(a={"connects": ["r", "r"]}, b={"binds": "r"}), "processes.a.connects[1]", "twice"),
     (lambda: lone(a={"binds": "r"}, b={"binds": "r"}), "processes.b.binds[0]", "listen on"),
     (lambda: group(a={"binds": "r"}, b={"binds": "r"}), "groups.g.processes.b.binds[0]", "listen on"),
