@@ -27,7 +27,7 @@ from symphony_charts.local.backend import LocalWatcher
 from symphony_charts.local.logs import tail_of
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.reload import FileWatch, parse_watched, slots_using
-from symphony_charts.local.runs import Run, find_slots, runs_of
+from symphony_charts.local.runs import Run, find_slots, live_runs
 from symphony_charts.local.status import missed_variables
 from symphony_charts.local.supervisor.decisions import describe_status
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
@@ -57,7 +57,7 @@ class FileLoop:
         self._watched = [parse_watched(text) for text in args.watch]
         self._followed: Run | None = None
         self._is_ending = False
-        for name in filter(None, _watched_names(args)):
+        for name in filter(None, args.watched):
             find_slots(run.plan(), name)
 
     def wait(self) -> int:
@@ -90,11 +90,6 @@ class FileLoop:
             since = time.time() if self._followed is None and self._args.is_known else None
             follow(self._args, LocalWatcher(), self.run.experiment, run=self.run.run_id, since=since).start()
             self._followed = self.run
-
-
-def _watched_names(args: argparse.Namespace) -> list[str]:
-    """Return the processes that `--watch` names; `""` means all."""
-    return list(dict.fromkeys(name for text in args.watch for name in parse_watched(text).processes or ("",)))
 
 
 def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
@@ -141,8 +136,8 @@ def _spec_here(args: argparse.Namespace) -> SpecFile:
 
 def _up(args: argparse.Namespace, spec: SpecFile, **options: Any) -> Run | None:
     services, folder = allocate(spec.experiment, spec.pins), spec.path.parent
-    watched = _watched_names(args)
-    return up.up(spec.experiment, services, folder=folder, share_gpus=args.share_gpus, watched=watched, **options)
+    options |= {"share_gpus": args.share_gpus, "watched": args.watched}
+    return up.up(spec.experiment, services, folder=folder, **options)
 
 
 # Number of log lines printed of a failed process.
@@ -157,8 +152,9 @@ def start(
     Raises Conflict if `is_new` and the experiment is already running.
     """
     spec = _spec_here(args)
-    # Read before the start: a run that is live now has earlier lines.
-    args.is_known = any(run.is_live for run in runs_of(spec.experiment.name))
+    # Before the start: a run that is live now has earlier lines, and a watched file may be missing for a moment later.
+    args.is_known = bool(args.watch and live_runs(spec.experiment.name))
+    args.watched = list(dict.fromkeys(name for text in args.watch for name in parse_watched(text).processes or ("",)))
     started = _up(
         args,
         spec,

@@ -239,8 +239,12 @@ _LAST_LINES = 5
 
 def missed_variables(run: Run, slot: int) -> str:
     """Return the names of variables of the caller that a failed process may miss: notable ones, and those it named."""
+    try:
+        names = run.plan().not_passed
+    except (NotFound, ToolFailed):
+        return ""
     words = set(re.findall(r"[A-Z_][A-Z0-9_]{2,}", "\n".join(tail_of(run.process_dir(slot) / "log", _LAST_LINES))))
-    return ", ".join(name for name in run.plan().not_passed if name in words or _NOTABLE.fullmatch(name))
+    return ", ".join(name for name in names if name in words or _NOTABLE.fullmatch(name))
 
 
 def run_events(run: Run) -> list[Event]:
