@@ -16,7 +16,7 @@ from symphony_charts.chart.archive import content_digest, packed
 from symphony_charts.chart.release import Overrides, user_values
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.formats.yaml_read import load_documents
+from symphony_charts.formats.yaml_read import load_documents, plain
 from symphony_charts.formats.yaml_write import dump, dump_all
 from symphony_charts.gitops.argocd import is_one_cluster, place_key
 from symphony_charts.gitops.flux import FluxSource, documents_of, is_release, pointer_data
@@ -144,17 +144,20 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
     """Return the pointer in the file `path`, in the form for Argo CD or Flux. Raises SpecError for an invalid one."""
     try:
         # Words that other programs write without quotes, such as `y`, are text, as for Argo CD.
-        documents = [data for data, _ in load_documents(content.decode())]
-        has_release = is_release(documents)
-        data = pointer_data(documents) if has_release else documents[0] if len(documents) == 1 else None
-        if not isinstance(data, dict):
-            raise SpecError.one("not a pointer: it is no map", at=path, next=_RESTORE)
-        data = dict(data)
-        api = str(data.pop("apiVersion", _API))
-        if re.fullmatch(rf"{re.escape(_API)}(\.\d+)?", api) is None:
-            what = f"this pointer has the version {api}, and this symph reads {_API}"
-            raise SpecError.one(what, at=path, next="install a newer symph")
-        return _pointer(data if api == _API else {**data, "apiVersion": api}, is_release=has_release)
+        documents = [plain(data) for data, _ in load_documents(content.decode())]
+    except ValueError as error:
+        raise SpecError.one(f"not a pointer: {error}", at=path, next=_RESTORE) from error
+    has_release = is_release(documents)
+    data = pointer_data(documents) if has_release else documents[0] if len(documents) == 1 else None
+    if not isinstance(data, dict):
+        raise SpecError.one("not a pointer: it is no map", at=path, next=_RESTORE)
+    api = str(data.get("apiVersion", _API))
+    if re.fullmatch(rf"{re.escape(_API)}(\.\d+)?", api) is None:
+        what = f"this pointer has the version {api}, and this symph reads {_API}"
+        raise SpecError.one(what, at=path, next="install a newer symph")
+    try:
+        known = {key: value for key, value in data.items() if key != "apiVersion" or api != _API}
+        return _pointer(known, is_release=has_release)
     except (ValueError, msgspec.ValidationError) as error:
         raise SpecError.one(f"not a pointer: {error}", at=path, next=_RESTORE) from error
 
@@ -188,20 +191,22 @@ def _known(data: Values, record: type[msgspec.Struct]) -> tuple[Values, Values]:
 
 def render_pointer(pointer: Pointer, source: FluxSource | None = None, root: str = "") -> bytes:
     """Return the file of a pointer; equal pointers give the same bytes. With Flux's `source` it is a HelmRelease."""
-    data: Values = {"apiVersion": _API, **_flat(msgspec.to_builtins(pointer))}
+    data: Values = {"apiVersion": _API, **_flat(pointer)}
     del data["is_release"]
     place = data["destination"]
     # Fields that only Flux reads are omitted if not set.
     known = {key: value for key, value in sub(place).items() if value or key in _ALWAYS}
     data["destination"] = {**known, **sub(pointer.unknown, "destination")}
-    data["history"] = [_flat(msgspec.to_builtins(each)) for each in pointer.history]
+    data["history"] = [_flat(each) for each in pointer.history]
     if source is None:
         return (_HEADER + dump(data)).encode()
     return (_HEADER + dump_all(documents_of(data, pointer.destination, source, root=root))).encode()
 
 
-def _flat(data: Values) -> Values:
-    return {**{key: value for key, value in data.items() if key != "unknown"}, **sub(data, "unknown")}
+def _flat(record: Pointer | Deployed) -> Values:
+    # Numbers from settings keep their spelling, which msgspec does not know.
+    data = msgspec.to_builtins(record, enc_hook=float)
+    return {**{key: value for key, value in data.items() if key != "unknown"}, **data["unknown"]}
 
 
 def published_digest(files: Mapping[str, bytes]) -> str:

@@ -112,6 +112,7 @@ def test_a_branch_that_experiments_share_conflicts_where_main_published_one_of_t
         (project.folder / "other.yaml").write_text(other.replace("replicas: 2", f"replicas: {replicas}"))
 
     write_other(3)
+    project.publish(1)
     project.publish(2, *REVIEW)
     assert project.symph("publish", "other.yaml", "--env", "dev", *REVIEW)[0] == 0
     write_other(4)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+import yaml
 
 from tests.cli.git_project import POINTER, SETTINGS, SPEC, Project, git, with_secret
 from tests.gitops.servers import commit
@@ -268,3 +271,28 @@ def test_an_environment_that_nothing_lists_is_said_to_be_new(project: Project) -
     assert new.format("dve", "a new one beside dev (did you mean dev?)") in said["dve"]
     assert "is a new one beside" in project.symph("promote", "rl", "--from", "dev", "--to", "prod")[2]
     assert ".symph.yaml lists none" not in project.symph("publish", "rl.yaml", "--env", "dev")[2]
+
+
+def newer(text: str) -> str:
+    """Return a pointer as a newer symph might write it."""
+    data: Any = yaml.safe_load(text)
+    data |= {"apiVersion": "symph.dev/v1.1", "approvedBy": ["cy"]}
+    data["destination"] |= {"zone": "a"}
+    for entry in data["history"]:
+        entry["approvedBy"] = ["bo"]
+    return yaml.safe_dump(data)
+
+
+def test_fields_of_a_newer_version_are_kept_and_reported(project: Project) -> None:
+    project.publish(2)
+    project.publish(3)
+    commit(project.repo, {POINTER: newer(project.show(POINTER))})
+    for step in (lambda: project.publish(4), lambda: project.symph("rollback", "rl", "--env", "dev")):
+        status, _, err = step()
+        assert (status, "a newer symph wrote apiVersion, approvedBy, destination" in err) == (0, True), err
+    found = yaml.safe_load(project.show(POINTER))
+    assert (found["apiVersion"], found["approvedBy"], found["destination"]["zone"]) == ("symph.dev/v1.1", ["cy"], "a")
+    assert [entry.get("approvedBy") for entry in found["history"]] == [None, None, ["bo"]]
+    assert project.symph("history", "rl", "--env", "dev")[0] == 0
+    status, out, _ = project.symph("gitops", "lint", str(project.clone()))
+    assert (status, "pointer-newer" in out) == (0, True), out
