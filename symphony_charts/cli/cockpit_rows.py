@@ -146,7 +146,7 @@ def head_of(status: ExperimentStatus, usage: Mapping[str, Usage], now: float) ->
         f"{process.name} {process.ready + process.succeeded}/{len(process.instances)}" for process in status.processes
     ]
     more = f"  +{len(counted) - _COUNTED}" if len(counted) > _COUNTED else ""
-    parts = [f"{status.name}  {status.state} {age(until - status.started)}", "  ".join(counted[:_COUNTED]) + more]
+    parts = [f"{status.name}  {status.phase} {age(until - status.started)}", "  ".join(counted[:_COUNTED]) + more]
     cpus = [used.cpu for used in usage.values() if used.cpu is not None]
     memories = [used.memory for used in usage.values() if used.memory is not None]
     if cpus or memories:

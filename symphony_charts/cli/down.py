@@ -55,7 +55,7 @@ def configure_restart(parser: argparse.ArgumentParser) -> None:
 
 def run_restart(args: argparse.Namespace) -> int:
     """Stop each process as `symph down` does, start it again, and print it."""
-    live_run, words = _choose(args)
+    live_run, words = choose_run(args, "restart")
     processes = live_run.state().processes
     named = [slot for word in words for slot in local_runs.find_slots(live_run.plan(), word)]
     slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes]
@@ -67,13 +67,13 @@ def run_restart(args: argparse.Namespace) -> int:
     return 0
 
 
-def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
+def choose_run(args: argparse.Namespace, verb: str) -> tuple[local_runs.Run, list[str]]:
     """Return the run and the processes that `PROCESS... [EXPERIMENT]` means; `-e` may name the experiment instead.
 
     If all words are processes of the default experiment, the last one is a process even if an experiment has that name.
     """
     words: list[str] = args.process
-    command = shlex.join(["restart", *words, "-e"])
+    command = shlex.join([verb, *words, "-e"])
     if args.experiment_name is not None or not words:
         return experiments.run_to_change(args, args.experiment_name, command), words
     *others, last = words
@@ -81,7 +81,9 @@ def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
         only = local_runs.find_run(experiments.meant_here(live=True)[0], live=True)
     except NotFound:
         only = None
-    if only is None or not all(protocol.find_instances(only.plan().processes, word) for word in words):
+    # Of `scale`, words are PROCESS=N.
+    names = [word.partition("=")[0] for word in words]
+    if only is None or not all(protocol.find_instances(only.plan().processes, name) for name in names):
         name = experiments.name_in_spec(last)
         if name in [run.experiment for run in local_runs.live_runs()] or (only is None and others):
             return local_runs.find_run(name, live=True), others

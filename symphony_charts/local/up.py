@@ -25,6 +25,7 @@ from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import (
     Change,
     changes_of,
+    in_slots,
     lay_out,
     lay_out_shared,
     refuse_takeover,
@@ -47,7 +48,7 @@ from symphony_charts.local.supervisor.shutdown import (
 )
 from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import Service
+from symphony_charts.spec.pods import Service, allocate
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.files import refuse_full_disk
@@ -75,13 +76,19 @@ def plan_data(plan: LocalPlan) -> dict[str, object]:
 
 
 def restart_data(plan: LocalPlan, changes: Sequence[Change]) -> dict[str, object]:
-    restarts = [{"name": change.name, "reason": change.reason} for change in changes]
-    return {"name": plan.experiment, "restarts": restarts, "notes": list(plan.notes), "dryRun": True}
+    by_action: dict[str, list[dict[str, str]]] = {"restarts": [], "starts": [], "stops": []}
+    for change in changes:
+        by_action[f"{change.action}s"].append({"name": change.name, "reason": change.reason})
+    return {"name": plan.experiment, **by_action, "notes": list(plan.notes), "dryRun": True}
 
 
 def changes_text(plan: LocalPlan, changes: Sequence[Change]) -> str:
-    lines = [f"restart {change.name}: {change.reason}" for change in changes] or ["nothing has changed"]
+    lines = [_words(change) for change in changes] or ["nothing has changed"]
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
+
+
+def _words(change: Change) -> str:
+    return f"{change.action} {change.name}: {change.reason}"
 
 
 def describe(plan: LocalPlan) -> str:
@@ -128,7 +135,10 @@ def up(
         live_run = _stop_conflicting(experiment.name, force=force, dry_run=dry_run)
         if live_run is not None:
             refuse_takeover(live_run, folder, is_new=is_new)
-            plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
+            old = live_run.plan()
+            # Services that an addition would move keep their ports.
+            services = allocate(experiment, old.ports)
+            plan = in_slots(plan_here(experiment, services, folder, live_run.run_id, of_run=live_run), old)
             changes = changes_of(live_run, plan, touched)
             if dry_run:
                 show(restart_data(plan, changes), changes_text(plan, changes))
@@ -236,22 +246,30 @@ def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
         _restart(run, slots, timeout_s)
 
 
-def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+def stop_some(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+    """Stop the processes in `slots`, and leave them stopped; return once they have ended. Raises as `restart`."""
+    with experiment_lock(run.experiment, "symph stop"):
+        _restart(run, [], timeout_s, stops=slots)
+
+
+def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0, *, stops: Sequence[int] = ()) -> None:
     require_here(run)
     _take_over(run)
-    request(run, slots, timeout_s)
+    request(run, slots, stops, timeout_s)
 
 
 def _restart_changed(
     run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]
 ) -> bool:
     """Return True if `run` is up to date afterwards; False if it ended by itself while changes were pending."""
-    sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
+    sys.stderr.write("".join(f"{_words(change)}\n" for change in changes))
+    check_capacity(sum(change.action == "start" for change in changes))
     try:
         rewrite(run, plan, folder)
         (run.folder / "spec.json").unlink(missing_ok=True)
         save_spec(run, experiment, folder)
-        _restart(run, [change.slot for change in changes])
+        stops = [change.slot for change in changes if change.action == "stop"]
+        _restart(run, [change.slot for change in changes if change.action != "stop"], stops=stops)
     except (FileNotFoundError, NotFound):
         if not is_over_within(run, _ENDING_S):
             raise

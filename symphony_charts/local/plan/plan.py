@@ -181,10 +181,10 @@ class _Context:
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
         limits = limits_of(process, machine.limiter) if experiment.local.limits else ()
-        content = [argv, env, cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
+        started, around = [argv, env, cwd], [preamble, *map(asdict, mounts), *map(asdict, limits)]
         return PlannedProcess(
             slot=slot,
-            name=f"{name}-{replica.index}" if replica.count > 1 else name,
+            name=name if replica.name == replica.pod.name else f"{name}-{replica.index}",
             group=replica.pod.name if replica.pod.is_group else "",
             pod=replica.name,
             process=name,
@@ -213,7 +213,7 @@ class _Context:
             scope=scope_words(limits, machine.limiter),
             binds=mounts,
             spec_path=path,
-            digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
+            digest=f"{_digest(started)}.{_digest(around)}",
         )
 
     def _checks(
@@ -227,6 +227,10 @@ class _Context:
             for check in find(process, replica.address, listening):
                 # A probe may use the pod's port number where the port here differs.
                 yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Machine) -> Iterator[Checkout]:

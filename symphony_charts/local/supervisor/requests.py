@@ -1,4 +1,4 @@
-"""`request` asks the supervisor of a run to restart processes: a file for each slot, then a signal.
+"""`request` asks the supervisor of a run to restart or stop processes: a file for each slot, then a signal.
 
 The files outlive the supervisor: a new one finds the unfinished requests to its predecessor.
 """
@@ -13,18 +13,19 @@ from collections.abc import Sequence
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.runs import Run
 from symphony_charts.local.status import wait_words
-from symphony_charts.system.files import full_disk
+from symphony_charts.system.files import full_disk, replace_file
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import send_signal
 
+_STOP = "stop"
 # Interval for checking if the disk is full, in seconds.
 _LOOK_S = 5.0
 # Timeout for a blocked start, in seconds.
 _HELD_S = 5.0
 
 
-def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
-    """Ask the supervisor to restart `slots` and to read the plan again; return once they have started.
+def request(run: Run, starts: Sequence[int], stops: Sequence[int], timeout_s: float) -> None:
+    """Ask the supervisor to read the plan again, to restart `starts` and to stop `stops`; return once that is done.
 
     Raises NotFound if the run ends before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
     """
@@ -32,8 +33,9 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
         raise _run_is_over(run)
     folder = run.folder / "again"
     folder.mkdir(mode=0o700, exist_ok=True)
-    for slot in slots:
-        (folder / str(slot)).touch(mode=0o600)
+    slots = {**dict.fromkeys(starts, ""), **dict.fromkeys(stops, _STOP)}
+    for slot, verb in slots.items():
+        replace_file(folder / str(slot), verb.encode())
     deadline, has_waited, held_since = time.monotonic() + timeout_s, False, 0.0
     with Changes([run.folder, folder]) as watched:
         # A process that was stopped by hand handles signals only after SIGCONT.
@@ -52,9 +54,9 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
                 raise ToolFailed(what, str(run.folder), f"{step}; to end all: symph down {run.experiment}")
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                names = ", ".join(run.state().processes[slot].name for slot in left)
+                names = ", ".join(run.plan().processes[slot].name for slot in left)
                 raise ToolFailed(
-                    f"the supervisor did not start {names} again within {timeout_s:g} s",
+                    f"the supervisor did not {'start' if starts else 'stop'} {names} within {timeout_s:g} s",
                     str(run.folder),
                     f"symph down {run.experiment}, then symph up",
                 )
@@ -66,15 +68,18 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
 
 
 def _held(run: Run, slots: Sequence[int]) -> str:
-    state, plan = run.state(), run.plan()
+    plan = run.plan()
+    state = run.state().with_added(plan)
     waits = ((state.processes[slot], wait_words(slot, state, plan)) for slot in slots)
     return next((f"{process.name} {words}" for process, words in waits if words and process.held), "")
 
 
-def requested(run: Run) -> list[int]:
+def requested(run: Run) -> dict[int, bool]:
+    """Return the requested slots, with True for those to stop."""
     folder = run.folder / "again"
     # Files with other names are no requests.
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []
+    paths = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+    return {int(path.name): path.read_text(encoding="ascii") == _STOP for path in sorted(paths)}
 
 
 def withdraw(run: Run, slot: int) -> None:
