@@ -177,7 +177,7 @@ def run_location(folder: Path) -> RunLocation:
         if _lives_here(folder):
             return RunLocation(verdict="here", words=words)
         # Without working locks the run may be live.
-        return RunLocation(verdict="lost" if held is False else "unknown", words=words)
+        return RunLocation(verdict="unknown" if held is None else "elsewhere" if held else "lost", words=words)
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and (now.pid_namespace, now.init_start) == (then.pid_namespace, then.init_start)

@@ -255,7 +255,7 @@ def stop_some(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0, *, stops: Sequence[int] = ()) -> None:
     require_here(run)
     _take_over(run)
-    request(run, slots, stops, timeout_s)
+    request(run, slots, timeout_s, stops)
 
 
 def _restart_changed(

@@ -7,7 +7,6 @@ then writes nothing more to the log.
 from __future__ import annotations
 
 import errno
-import itertools
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -40,8 +39,8 @@ class LogClock:
         self._last_ms = 0
         # Logs without a watch, because the kernel's limit is reached; checked whenever another log has grown.
         self._unwatched: list[Path] = []
-        for log, limit in itertools.zip_longest(logs, limits, fillvalue=0):
-            self.add(log, limit)
+        for number, log in enumerate(logs):
+            self.add(log, limits[number] if limits else 0)
         self._note(self._sizes)
 
     def add(self, log: Path, limit: int) -> None:

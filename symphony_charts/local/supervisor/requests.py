@@ -24,7 +24,7 @@ _LOOK_S = 5.0
 _HELD_S = 5.0
 
 
-def request(run: Run, starts: Sequence[int], stops: Sequence[int], timeout_s: float) -> None:
+def request(run: Run, starts: Sequence[int], timeout_s: float, stops: Sequence[int] = ()) -> None:
     """Ask the supervisor to read the plan again, to restart `starts` and to stop `stops`; return once that is done.
 
     Raises NotFound if the run ends before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
