@@ -56,9 +56,10 @@ def configure_restart(parser: argparse.ArgumentParser) -> None:
 def run_restart(args: argparse.Namespace) -> int:
     """Stop each process as `symph down` does, start it again, and print it."""
     live_run, words = choose_run(args, "restart")
-    processes = live_run.state().processes
-    named = [slot for word in words for slot in local_runs.find_slots(live_run.plan(), word)]
-    slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes]
+    plan = live_run.plan()
+    processes = plan.processes
+    named = [slot for word in words for slot in local_runs.find_slots(plan, word)]
+    slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes if not process.is_removed]
     if not args.dry_run:
         up.restart(live_run, slots)
     items = [{"name": processes[slot].name, "group": processes[slot].group} for slot in slots]

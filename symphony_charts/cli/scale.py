@@ -52,7 +52,7 @@ def run_stop(args: argparse.Namespace) -> int:
     live_run, words = down.choose_run(args, "stop")
     slots = _slots(live_run, words)
     if not args.dry_run:
-        up.stop_some(live_run, slots)
+        up.act(live_run, dict.fromkeys(slots, "stop"))
     return _print(args, live_run, slots, "WOULD STOP" if args.dry_run else "STOPPED")
 
 
@@ -62,7 +62,7 @@ def run_start(args: argparse.Namespace) -> int:
     state = live_run.state()
     slots = [slot for slot in _slots(live_run, words) if state.processes[slot].phase in ("done", "failed", "stopped")]
     if slots and not args.dry_run:
-        up.restart(live_run, slots)
+        up.act(live_run, dict.fromkeys(slots, "start"))
     return _print(args, live_run, slots, "WOULD START" if args.dry_run else "STARTED")
 
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
 
 from msgspec.structs import replace
 
@@ -31,6 +30,7 @@ from symphony_charts.local.plan.scripts import (
 from symphony_charts.local.run_files import NO_STATUS, write_json
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, current_folder, is_same_folder
+from symphony_charts.local.supervisor.requests import Action
 from symphony_charts.spec.variable_names import is_known_late
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
@@ -164,7 +164,7 @@ class Change:
     slot: int
     name: str
     reason: str
-    action: Literal["start", "stop", "restart"] = "restart"
+    action: Action = "restart"
 
 
 def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
@@ -202,7 +202,7 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
                 changes.append(Change(slot=slot, name=process.name, reason="removed", action="stop"))
         elif item is None or now is None or item.is_removed:
             changes.append(Change(slot=slot, name=process.name, reason="added", action="start"))
-        elif now.is_stopped:
+        elif now.is_stopped and not touched:
             changes.append(Change(slot=slot, name=process.name, reason="it was stopped", action="start"))
         elif reasons := [
             *_reasons(run, process, item),

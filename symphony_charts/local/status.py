@@ -120,7 +120,10 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         for instance, planned in zip(every, plan.processes, strict=False)
         if not (planned.is_removed and instance.phase in FINAL)
     )
-    is_held = any(process.is_stopped for process in state.processes)
+    is_held = any(
+        process.is_stopped and not planned.is_removed
+        for process, planned in zip(state.processes, plan.processes, strict=False)
+    )
     phase = (
         "lost" if view == "lost" else RUN_PHASES.get(state.phase) or _phase_of_live(instances, view, is_held=is_held)
     )

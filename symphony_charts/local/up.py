@@ -34,7 +34,7 @@ from symphony_charts.local.run_folder import (
 )
 from symphony_charts.local.runs import Run, home, live_runs
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.local.supervisor.requests import request
+from symphony_charts.local.supervisor.requests import Action, request
 from symphony_charts.local.supervisor.shutdown import (
     await_supervisor,
     damage_of,
@@ -242,20 +242,19 @@ def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 
     Resets their restart counts. Raises NotFound if the run is over, ToolFailed after `timeout_s` seconds.
     """
-    with experiment_lock(run.experiment, "symph restart"):
-        _restart(run, slots, timeout_s)
+    act(run, dict.fromkeys(slots, "restart"), timeout_s)
 
 
-def stop_some(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
-    """Stop the processes in `slots`, and leave them stopped; return once they have ended. Raises as `restart`."""
-    with experiment_lock(run.experiment, "symph stop"):
-        _restart(run, [], timeout_s, stops=slots)
+def act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
+    """Stop, start or restart processes by slot; stopped ones stay stopped. Return and raise as `restart` does."""
+    with experiment_lock(run.experiment, f"symph {next(iter(actions.values()), 'restart')}"):
+        _act(run, actions, timeout_s)
 
 
-def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0, *, stops: Sequence[int] = ()) -> None:
+def _act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
     require_here(run)
     _take_over(run)
-    request(run, slots, timeout_s, stops)
+    request(run, actions, timeout_s)
 
 
 def _restart_changed(
@@ -268,8 +267,7 @@ def _restart_changed(
         rewrite(run, plan, folder)
         (run.folder / "spec.json").unlink(missing_ok=True)
         save_spec(run, experiment, folder)
-        stops = [change.slot for change in changes if change.action == "stop"]
-        _restart(run, [change.slot for change in changes if change.action != "stop"], stops=stops)
+        _act(run, {change.slot: change.action for change in changes})
     except (FileNotFoundError, NotFound):
         if not is_over_within(run, _ENDING_S):
             raise

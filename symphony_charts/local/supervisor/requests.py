@@ -8,7 +8,8 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.runs import Run
@@ -17,15 +18,15 @@ from symphony_charts.system.files import full_disk, replace_file
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import send_signal
 
-_STOP = "stop"
+Action: TypeAlias = Literal["start", "stop", "restart"]
 # Interval for checking if the disk is full, in seconds.
 _LOOK_S = 5.0
 # Timeout for a blocked start, in seconds.
-_HELD_S = 5.0
+_HELD_S = 4.0
 
 
-def request(run: Run, starts: Sequence[int], timeout_s: float, stops: Sequence[int] = ()) -> None:
-    """Ask the supervisor to read the plan again, to restart `starts` and to stop `stops`; return once that is done.
+def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
+    """Ask the supervisor to read the plan again, and for an action on each of `slots`; return once all are done.
 
     Raises NotFound if the run ends before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
     """
@@ -33,9 +34,8 @@ def request(run: Run, starts: Sequence[int], timeout_s: float, stops: Sequence[i
         raise _run_is_over(run)
     folder = run.folder / "again"
     folder.mkdir(mode=0o700, exist_ok=True)
-    slots = {**dict.fromkeys(starts, ""), **dict.fromkeys(stops, _STOP)}
-    for slot, verb in slots.items():
-        replace_file(folder / str(slot), verb.encode())
+    for slot, action in slots.items():
+        replace_file(folder / str(slot), action.encode())
     deadline, has_waited, held_since = time.monotonic() + timeout_s, False, 0.0
     with Changes([run.folder, folder]) as watched:
         # A process that was stopped by hand handles signals only after SIGCONT.
@@ -56,14 +56,15 @@ def request(run: Run, starts: Sequence[int], timeout_s: float, stops: Sequence[i
             if remaining <= 0:
                 names = ", ".join(run.plan().processes[slot].name for slot in left)
                 raise ToolFailed(
-                    f"the supervisor did not {'start' if starts else 'stop'} {names} within {timeout_s:g} s",
+                    f"the supervisor did not {slots[left[0]]} {names} within {timeout_s:g} s",
                     str(run.folder),
                     f"symph down {run.experiment}, then symph up",
                 )
             if has_waited and (why := full_disk(run.folder)):
                 what = f"the result of the restart cannot be noted: the disk is full ({why})"
                 raise ToolFailed(what, str(run.folder), f"make room, then look: symph ps {run.experiment}")
-            watched.wait(min(remaining, _LOOK_S))
+            until_given_up = held_since + _HELD_S - time.monotonic() if held else _LOOK_S
+            watched.wait(max(0.01, min(remaining, _LOOK_S, until_given_up)))
             has_waited = True
 
 
@@ -74,12 +75,12 @@ def _held(run: Run, slots: Sequence[int]) -> str:
     return next((f"{process.name} {words}" for process, words in waits if words and process.held), "")
 
 
-def requested(run: Run) -> dict[int, bool]:
-    """Return the requested slots, with True for those to stop."""
+def requested(run: Run) -> dict[int, str]:
+    """Return the requested actions by slot."""
     folder = run.folder / "again"
     # Files with other names are no requests.
     paths = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
-    return {int(path.name): path.read_text(encoding="ascii") == _STOP for path in sorted(paths)}
+    return {int(path.name): path.read_text(encoding="utf-8", errors="replace") for path in sorted(paths)}
 
 
 def withdraw(run: Run, slot: int) -> None:

@@ -135,9 +135,14 @@ class Supervisor:
         for planned in added:
             self.clock.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
         raise_descriptor_limit(len(self.slots))
-        asked = {slot: is_stop for slot, is_stop in requested(self.run).items() if slot < len(self.slots)}
-        self._dispatch(events.RestartAsked([slot for slot, is_stop in asked.items() if not is_stop]))
-        self._dispatch(events.PauseAsked([slot for slot, is_stop in asked.items() if is_stop]))
+        asked = {slot: action for slot, action in requested(self.run).items() if slot < len(self.slots)}
+        for slot in [slot for slot, action in asked.items() if action == "start" and slot in self.panes]:
+            # It runs already.
+            del asked[slot]
+            self.file.grant(slot)
+            self.dirty = True
+        self._dispatch(events.RestartAsked([slot for slot, action in asked.items() if action != "stop"]))
+        self._dispatch(events.PauseAsked([slot for slot, action in asked.items() if action == "stop"]))
 
     def _started(self, slot: int, pid: int) -> None:
         if self.panes.follow_started(slot, pid):
