@@ -170,6 +170,9 @@ def _kill(process: subprocess.Popen[bytes], grace_s: float) -> tuple[bytes, byte
         return process.communicate(timeout=_PIPES_S)
     except subprocess.TimeoutExpired as error:
         # The program is gone, but others hold its pipes: a helper that left the session, or a tmux server.
+        process.poll()
+        for stream in filter(None, (process.stdout, process.stderr)):
+            stream.close()
         return error.stdout or b"", error.stderr or b""
 
 
