@@ -188,8 +188,12 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
     new = public(run, plan)
     whole_before, whole_after = ((both.mounts, both.checkouts, both.has_namespace) for both in (old, new))
     both = list(zip(plan.processes, old.processes, strict=False))
-    if whole_before != whole_after or any(_fixed(process) != _fixed(item) for process, item in both):
-        what = f'experiment "{run.experiment}" runs already, and the change needs a new run (other mounts or terminals)'
+    is_other = whole_before != whole_after or any(_fixed(process) != _fixed(item) for process, item in both)
+    # A spec that shares nothing with the run is probably another experiment of the same name.
+    has_nothing = all(process.is_removed for process, _ in both)
+    if is_other or has_nothing:
+        difference = "none of its processes is left" if has_nothing else "other mounts or terminals"
+        what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({difference})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     files = [path for path in _changed_files(run, plan) if str(path) != HOSTS_FILE]
     before = dict(enumerate(old.processes))
