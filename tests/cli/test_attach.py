@@ -116,7 +116,7 @@ def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, t
     own.type("env -u TMUX LC_ALL=C symph attach exp --tile")
     own.seen("learner  running", "agent-0  running", "agent-1  running", "done  failed 3")
     own.seen("step 1", "step 2", "agent 1 speaks", "last words")
-    own.seen("failed: done   exp  failed", "learner 1/1  agent 2/2", "q: leave")
+    own.seen("failed: done   exp  running", "learner 1/1  agent 2/2", "q: leave")
     assert own.tmux("list-panes", "-a", "-F", "#{pane_title}").count("evil") == 0
 
     up.restart(run, [0])
