@@ -257,7 +257,9 @@ def run_events(run: Run) -> list[Event]:
             if started:
                 events.append(Event(time=started, kind="Normal", about=about, reason="Started", message=again))
         for one in tries:
-            is_failure = one.status != 0 and one.cause != "stopped"
+            # A service has failed even with status 0.
+            has_failed = one is tries[-1] and process.phase in ("failed", "backoff")
+            is_failure = has_failed or (one.status != 0 and one.cause != "stopped")
             kind, reason = ("Warning", "Failed") if is_failure else ("Normal", "Ended")
             message = f"exit status {'unknown' if one.status is None else one.status}"
             message += f" ({one.cause})" if one.cause else ""
