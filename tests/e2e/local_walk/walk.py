@@ -146,9 +146,10 @@ class Walk:
         servers = [process for process in self._sight(machine).processes if process.is_tmux]
         if servers:
             socket = servers[int(index) % len(servers)].argv[2]
-            # A client of a stopped server waits, and ignores TERM while it does.
+            # A client of a stopped server waits, ignores TERM while it does, and leaves its output open in the server.
             client = 'timeout -k 1 5 tmux -S "$1"'
-            script = f'{client} list-panes -a -F "#{{pane_id}}" | head -1 | xargs -r {client} kill-pane -t || :'
+            listed = f'panes=$(mktemp); {client} list-panes -a -F "#{{pane_id}}" >"$panes" || :'
+            script = f'{listed}; head -1 "$panes" | xargs -r {client} kill-pane -t || :'
             self.world.shell(machine, script, socket, user=self.world.user)
 
     def _damage(self, name: str, how: str, file: str = "state") -> None:
