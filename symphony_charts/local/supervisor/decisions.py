@@ -377,7 +377,7 @@ def verdict(
     """
     if aims and all(processes[slot].phase == "done" for slot in aims):
         return "finished"
-    there = [process.slot for process in planned[: len(processes)] if not process.is_removed]
+    there = [slot for slot in range(len(processes)) if not planned[slot].is_removed]
     finite = [slot for slot in there if not planned[slot].is_service] or there
     has_ended = all(processes[slot].phase in _ENDED and not processes[slot].is_stopped for slot in finite)
     return "ended" if has_ended and finite else None
