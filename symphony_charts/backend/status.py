@@ -214,8 +214,11 @@ class LogQuery:
             return text
         found, place, line = [], 0, re.compile(self.regex)
         whole = re.compile(self.regex, re.MULTILINE) if not _LOOKS_AROUND.search(self.regex) else None
-        while place < len(text) and (match := whole.search(text, place) if whole else True):
-            at = place if match is True else match.start()
+        while place < len(text):
+            match = whole.search(text, place) if whole else None
+            if whole and not match:
+                break
+            at = match.start() if match else place
             begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at) + 1 or len(text)
             if line.search(text[begin:end]):
                 found.append(text[begin:end])

@@ -58,10 +58,11 @@ def configure_restart(parser: argparse.ArgumentParser) -> None:
 
 def run_restart(args: argparse.Namespace) -> int:
     """Stop each process as `symph down` does, start it again, and print it."""
-    live_run, words = _choose(args)
-    processes = live_run.state().processes
-    named = [slot for word in words for slot in local_runs.find_slots(live_run.plan(), word)]
-    slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes]
+    live_run, words = choose_run(args, "restart")
+    plan = live_run.plan()
+    processes = plan.processes
+    named = [slot for word in words for slot in local_runs.find_slots(plan, word)]
+    slots = list(dict.fromkeys(named)) if words else [process.slot for process in processes if not process.is_removed]
     peers = _peers(live_run, slots) if words else []
     if args.with_peers:
         slots += peers
@@ -92,7 +93,7 @@ def _peers(live_run: local_runs.Run, slots: list[int]) -> list[int]:
         services = {name for key in found for field in ("binds", "exposes") for name in data.sub(spec.get(key), field)}
         dialled = {key: output.texts(data.sub(process).get("connects")) for key, process in spec.items()}
         found = found | {key for key, names in dialled.items() if not services.isdisjoint(names)}
-    return [one.slot for one in planned if (one.group, one.process) in found - named]
+    return [one.slot for one in planned if (one.group, one.process) in found - named and not one.is_removed]
 
 
 def _warn_of_peers(live_run: local_runs.Run, words: list[str], peers: list[int]) -> None:
@@ -109,13 +110,13 @@ def _warn_of_peers(live_run: local_runs.Run, words: list[str], peers: list[int])
 _FRAGILE = ("never", "stop-all")
 
 
-def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
+def choose_run(args: argparse.Namespace, verb: str) -> tuple[local_runs.Run, list[str]]:
     """Return the run and the processes that `PROCESS... [EXPERIMENT]` means; `-e` may name the experiment instead.
 
     If all words are processes of the default experiment, the last one is a process even if an experiment has that name.
     """
     words: list[str] = args.process
-    command = shlex.join(["restart", *words, "-e"])
+    command = shlex.join([verb, *words, "-e"])
     if args.experiment_name is not None or not words:
         return experiments.run_to_change(args, args.experiment_name, command), words
     *others, last = words
@@ -123,7 +124,9 @@ def _choose(args: argparse.Namespace) -> tuple[local_runs.Run, list[str]]:
         only = local_runs.find_run(experiments.meant_here(live=True)[0], live=True)
     except NotFound:
         only = None
-    if only is None or not all(protocol.find_instances(only.plan().processes, word) for word in words):
+    # Of `scale`, words are PROCESS=N.
+    names = [word.partition("=")[0] for word in words]
+    if only is None or not all(protocol.find_instances(only.plan().processes, name) for name in names):
         name = experiments.name_in_spec(last)
         if name in [run.experiment for run in local_runs.live_runs()] or (only is None and others):
             return local_runs.find_run(name, live=True), others

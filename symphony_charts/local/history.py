@@ -63,8 +63,10 @@ def _without_secrets(experiment: Experiment, folder: Path) -> dict[str, object]:
     return {key: value if key == "secrets" else without_secrets(value, texts) for key, value in data.items()}
 
 
-def load_saved(run: Run) -> SavedRun:
-    """Return the origin of `run`: its Git volumes at their commits then, its secrets from their current files.
+def load_saved(run: Run, *, is_pinned: bool = True) -> SavedRun:
+    """Return the origin of `run`: its secrets from their current files, and its Git volumes, at their commits then.
+
+    Without `is_pinned` the volumes have the revisions of the experiment file.
 
     Raises NotFound for runs without it.
     """
@@ -77,7 +79,9 @@ def load_saved(run: Run) -> SavedRun:
     plan = run.plan()
     folder = Path(plan.folder)
     secrets = read_secrets(convert(data.get("secrets", []), list[SecretFile]), folder)
-    experiment = with_commits(from_data(with_secrets(data, secrets)), run.state().commits)
+    experiment = from_data(with_secrets(data, secrets))
+    if is_pinned:
+        experiment = with_commits(experiment, run.state().commits)
     return SavedRun(experiment=experiment, ports=plan.ports, folder=folder)
 
 

@@ -34,7 +34,6 @@ from symphony_charts.system.processes import (
     this_machine,
 )
 
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 NO_STATUS = b"?  \n"
 """The content of the file `exit` of a process until it ends: as long as any status, which overwrites it."""
 
@@ -79,7 +78,8 @@ _MOST_TRIES = 1 << 16
 
 def note_try(folder: Path, one: Try) -> None:
     """Add a try to the record in the folder of a process; on a full disk it is lost."""
-    with contextlib.suppress(OSError), os.fdopen(os.open(folder / _TRIES, _APPEND, 0o600), "ab") as file:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    with contextlib.suppress(OSError), os.fdopen(os.open(folder / _TRIES, flags, 0o600), "ab") as file:
         file.write(json.dumps(asdict(one)).encode() + b"\n")
 
 
@@ -177,7 +177,7 @@ def run_location(folder: Path) -> RunLocation:
         if _lives_here(folder):
             return RunLocation(verdict="here", words=words)
         # Without working locks the run may be live.
-        return RunLocation(verdict="lost" if held is False else "unknown", words=words)
+        return RunLocation(verdict="unknown" if held is None else "elsewhere" if held else "lost", words=words)
     now = this_machine()
     is_same_boot = now.boot_id == then.boot_id and bool(now.boot_id)
     is_same_namespace = is_same_boot and (now.pid_namespace, now.init_start) == (then.pid_namespace, then.init_start)

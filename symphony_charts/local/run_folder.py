@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,6 +15,7 @@ from msgspec.structs import replace
 from symphony_charts.errors import Conflict, Problem, SpecError
 from symphony_charts.local.mounts.helper import helper_command, points_journal
 from symphony_charts.local.mounts.mount_points import open_beneath
+from symphony_charts.local.plan.environment import HOSTS_FILE
 from symphony_charts.local.plan.mounts import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, RunMounts
 from symphony_charts.local.plan.scripts import (
@@ -28,6 +30,8 @@ from symphony_charts.local.plan.scripts import (
 from symphony_charts.local.run_files import NO_STATUS, write_json
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, current_folder, is_same_folder
+from symphony_charts.local.supervisor.requests import Action
+from symphony_charts.spec.variable_names import is_known_late
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
@@ -155,11 +159,12 @@ def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A process that must restart, and the reason, without values of variables."""
+    """A process that must start, stop or restart, and the reason, without values of variables."""
 
     slot: int
     name: str
     reason: str
+    action: Action = "restart"
 
 
 def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
@@ -176,30 +181,61 @@ def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
 def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
     """Return the processes to restart for `run` to become `plan`; `touched` adds slots with their reasons.
 
-    A changed configuration or secret file affects the processes that see it. Raises Conflict if only a new run can
-    apply the change.
+    `plan` has the slots of the run (`in_slots`). A changed configuration or secret file affects the processes that see
+    it. Raises Conflict if only a new run can apply the change.
     """
-    old = run.plan()
+    old, state = run.plan(), run.state()
     new = public(run, plan)
-    before, after = _fixed(old), _fixed(new)
     whole_before, whole_after = ((both.mounts, both.checkouts, both.has_namespace) for both in (old, new))
-    if before != after or whole_before != whole_after:
-        names = sorted({item[0] for item in before} ^ {item[0] for item in after})
-        difference = f"other processes: {', '.join(names)}" if names else "other mounts, terminals or order"
+    both = list(zip(plan.processes, old.processes, strict=False))
+    is_other = whole_before != whole_after or any(_fixed(process) != _fixed(item) for process, item in both)
+    # A spec that shares nothing with the run is probably another experiment of the same name.
+    has_nothing = all(process.is_removed for process, _ in both)
+    if is_other or has_nothing:
+        difference = "none of its processes is left" if has_nothing else "other mounts or terminals"
         what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({difference})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
-    files = list(_changed_files(run, plan))
-    return [
-        Change(slot=process.slot, name=process.name, reason="; ".join(reasons))
-        for process, item in zip(plan.processes, old.processes, strict=True)
-        if (
-            reasons := [
-                *_reasons(run, process, item),
-                *(f"file {path.name}" for path in files if _sees(process, plan, run.folder / path)),
-                *([touched[process.slot]] if process.slot in touched else []),
-            ]
-        )
-    ]
+    files = [path for path in _changed_files(run, plan) if str(path) != HOSTS_FILE]
+    before = dict(enumerate(old.processes))
+    changes = []
+    for process in plan.processes:
+        slot, item = process.slot, before.get(process.slot)
+        now = state.processes[slot] if slot < len(state.processes) else None
+        if process.is_removed:
+            if now and now.phase not in ("done", "failed", "stopped"):
+                changes.append(Change(slot=slot, name=process.name, reason="removed", action="stop"))
+        elif item is None or now is None or item.is_removed:
+            changes.append(Change(slot=slot, name=process.name, reason="added", action="start"))
+        elif now.is_stopped and not touched:
+            changes.append(Change(slot=slot, name=process.name, reason="it was stopped", action="start"))
+        elif reasons := [
+            *_reasons(run, process, item),
+            *(f"file {path.name}" for path in files if _sees(process, plan, run.folder / path)),
+            *([touched[slot]] if slot in touched else []),
+        ]:
+            changes.append(Change(slot=slot, name=process.name, reason="; ".join(reasons)))
+    return changes
+
+
+def in_slots(plan: LocalPlan, old: LocalPlan) -> LocalPlan:
+    """Return `plan` with its processes in the slots that they have in `old`, new ones last.
+
+    Processes that `plan` does not have keep their slots as removed ones.
+    """
+    slots = {_identity(process): process.slot for process in old.processes}
+    added = itertools.count(len(old.processes))
+    moved = {process.slot: slots.get(_identity(process), -1) for process in plan.processes}
+    moved = {slot: next(added) if other < 0 else other for slot, other in moved.items()}
+    processes = {process.slot: replace(process, is_removed=True, waits=()) for process in old.processes}
+    for process in plan.processes:
+        waits = tuple(replace(wait, slot=moved[wait.slot]) for wait in process.waits)
+        processes[moved[process.slot]] = replace(process, slot=moved[process.slot], waits=waits)
+    in_order = tuple(processes[slot] for slot in sorted(processes))
+    return replace(plan, processes=in_order, done_when=tuple(sorted(moved[slot] for slot in plan.done_when)))
+
+
+def _identity(process: PlannedProcess) -> tuple[str, str, int, str]:
+    return process.group, process.process, process.index, process.pod if process.is_step else ""
 
 
 def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
@@ -242,6 +278,11 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
     make_volumes(plan)
     for process in plan.processes:
         own = run.process_dir(process.slot)
+        if process.is_removed:
+            continue
+        if not own.exists():
+            _lay_out_process(run, process)
+            continue
         for name in ("start", "mounts", "mounts.json", "limited"):
             (own / name).unlink(missing_ok=True)
         _write_scripts(own, process)
@@ -258,16 +299,17 @@ def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator
         yield "cwd"
     script = (run.process_dir(process.slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
-    names = sorted(name for name in {**env, **process.env} if env.get(name) != process.env.get(name))
+    pairs = {name: (env.get(name), process.env.get(name)) for name in sorted({**env, **process.env})}
+    names = [name for name, (then, now) in pairs.items() if then != now and not is_known_late(name, then, now)]
     if names:
         yield f"env {', '.join(names)}"
-    elif process.argv == old.argv and process.cwd == old.cwd:
+    if process.digest.partition(".")[2] != old.digest.partition(".")[2]:
         yield "preamble, mounts or limits"
 
 
-def _fixed(plan: LocalPlan) -> list[tuple[str, str, str, bool, tuple[str, ...]]]:
-    """Return the fields of processes that are fixed when their panes are created: a difference requires a new run."""
-    return [(process.name, process.group, process.pod, process.tty, process.scope) for process in plan.processes]
+def _fixed(process: PlannedProcess) -> tuple[str, bool, tuple[str, ...]]:
+    """Return the fields of a process that are fixed when its pane is created: a difference requires a new run."""
+    return process.pod, process.tty, process.scope
 
 
 def _read(path: Path) -> bytes | None:

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.run_files import damaged, read_json, write_json
@@ -35,7 +36,8 @@ class ProcessState(Struct, kw_only=True, omit_defaults=True):
     """One process. Times are in seconds since 1970: `began` its first start, `started` and `ended` its last.
 
     `wrapper` is the current or last program in its pane. `unready`, `unhealthy` and `held` are reasons: for not being
-    ready, for its end, and for a delayed restart. `in_a_row` counts the restarts without a long run in between.
+    ready, for its end, and for a delayed restart. `in_a_row` counts the restarts without a long run in between. A
+    process with `is_stopped` was stopped by a command.
     """
 
     slot: int
@@ -58,6 +60,7 @@ class ProcessState(Struct, kw_only=True, omit_defaults=True):
     is_overdue: bool = False
     is_restart_asked: bool = False
     is_fresh_start: bool = False
+    is_stopped: bool = False
 
     @property
     def path(self) -> str:
@@ -99,6 +102,12 @@ class RunState(Struct, kw_only=True):
                 raise ValueError(f"processes[{number}].slot is {process.slot}")
         if self.failed is not None and not 0 <= self.failed.slot < len(self.processes):
             raise ValueError("failed names no process")
+
+    def with_added(self, plan: LocalPlan) -> RunState:
+        """Return the state after adding the processes with which a change of the run has extended its plan."""
+        for planned in plan.processes[len(self.processes) :]:
+            self.processes.append(replace(unstarted(planned), is_fresh_start=True, restarts=-1, in_a_row=-1))
+        return self
 
 
 def unstarted(planned: PlannedProcess) -> ProcessState:

@@ -267,9 +267,10 @@ def describe_process(process: ProcessState, state: RunState) -> str:
 
 def find_slots(plan: LocalPlan, name: str) -> list[int]:
     """Return the slots of the processes that `name` names (`find_instances`). Raises NotFound, listing all."""
-    slots = [process.slot for process in find_instances(plan.processes, name)]
+    there = [process for process in plan.processes if not process.is_removed]
+    slots = [process.slot for process in find_instances(there, name)]
     if not slots:
-        there_are = ", ".join(process.path for process in plan.processes)
+        there_are = ", ".join(process.path for process in there)
         raise NotFound(f'experiment "{plan.experiment}" has no process "{name}"', next=f"its processes: {there_are}")
     return slots
 

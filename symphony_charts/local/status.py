@@ -104,7 +104,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     """Return the status of the run in the common layout of backends, as visible from here."""
     try:
         state, plan = run.state(), run.plan()
-        if len(plan.processes) != len(state.processes):
+        if len(plan.processes) < len(state.processes):
             raise damaged(run.folder / "plan.json", "it is not that of the state beside it")
     except (NotFound, ToolFailed) as error:
         return _damaged_status(run, error)
@@ -113,8 +113,23 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         # If the supervisor ended in between, it wrote the end of the run first.
         state = run.state()
         view, note = _view(run, state)
-    instances = tuple(_instance(run, process, state, plan, view) for process in state.processes)
-    phase = "lost" if view == "lost" else RUN_PHASES.get(state.phase) or _phase_of_live(instances, plan, view)
+    if state.phase in LIVE:
+        state.with_added(plan)
+    every = (_instance(run, process, state, plan, view) for process in state.processes)
+    instances = tuple(
+        instance
+        for instance, planned in zip(every, plan.processes, strict=False)
+        if not (planned.is_removed and instance.phase in FINAL)
+    )
+    is_held = any(
+        process.is_stopped and not planned.is_removed
+        for process, planned in zip(state.processes, plan.processes, strict=False)
+    )
+    phase = (
+        "lost"
+        if view == "lost"
+        else RUN_PHASES.get(state.phase) or _phase_of_live(instances, plan, view, is_held=is_held)
+    )
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -132,16 +147,21 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     )
 
 
-def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _View) -> Phase:
-    """Return the phase of a run that has not ended; when all processes have, their logs are still being written."""
+def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _View, *, is_held: bool) -> Phase:
+    """Return the phase of a run that has not ended; when all processes have, their logs are still being written.
+
+    With `is_held` it goes on, since a process was stopped by a command.
+    """
     awaited = [instance for instance in instances if not instance.is_service] or instances
     watched = {planned.path for planned in plan.processes if planned.on_exit == "wait"}
     has_ended = all(one.phase in FINAL and not (one.phase == "failed" and one.path in watched) for one in awaited)
-    if has_ended and view != "unsupervised":
+    if has_ended and view != "unsupervised" and not is_held:
         return "stopping"
     phase = overall(instances)
-    # With `on_exit: keep` the others keep running.
-    return "running" if phase == "failed" and not has_ended else phase
+    is_partly = phase in FINAL and (
+        any(instance.phase not in FINAL for instance in instances) or (phase == "failed" and not has_ended)
+    )
+    return "running" if is_partly else phase
 
 
 def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
@@ -195,7 +215,8 @@ def _instance(run: Run, process: ProcessState, state: RunState, plan: LocalPlan,
         phase=phase,
         state=words,
         ready=process.ready and phase not in FINAL,
-        restarts=process.restarts,
+        # A start by hand, which counts from 0, has not happened yet.
+        restarts=max(0, process.restarts),
         # A process that waits for a restart has none yet.
         status=None if awaited else process.status,
         reason=(words if awaited or phase == "lost" or (view == "unsupervised" and phase == "failed") else "")
@@ -251,6 +272,8 @@ def run_events(run: Run) -> list[Event]:
     """Return starts and ends as the supervisor noted them, oldest first; of long records the last ones."""
     state = run.state()
     plan = run.plan() if state.phase in LIVE else None
+    if plan:
+        state.with_added(plan)
     events = [Event(time=state.started, kind="Normal", about=f"Run/{run.run_id}", reason="Started", message="")]
     for process in state.processes:
         about = f"Process/{process.path}"
@@ -263,7 +286,9 @@ def run_events(run: Run) -> list[Event]:
             if started:
                 events.append(Event(time=started, kind="Normal", about=about, reason="Started", message=again))
         for one in tries:
-            is_failure = one.status != 0 and one.cause != "stopped"
+            # A service has failed even with status 0.
+            has_failed = one is tries[-1] and process.phase in ("failed", "backoff")
+            is_failure = has_failed or (one.status != 0 and one.cause != "stopped")
             kind, reason = ("Warning", "Failed") if is_failure else ("Normal", "Ended")
             message = f"exit status {'unknown' if one.status is None else one.status}"
             message += f" ({one.cause})" if one.cause else ""

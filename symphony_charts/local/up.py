@@ -28,6 +28,7 @@ from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import (
     Change,
     changes_of,
+    in_slots,
     lay_out,
     lay_out_shared,
     refuse_takeover,
@@ -36,7 +37,7 @@ from symphony_charts.local.run_folder import (
 )
 from symphony_charts.local.runs import Run, find_slots, home, live_runs
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
-from symphony_charts.local.supervisor.requests import request
+from symphony_charts.local.supervisor.requests import Action, request
 from symphony_charts.local.supervisor.shutdown import (
     await_supervisor,
     damage_of,
@@ -50,7 +51,7 @@ from symphony_charts.local.supervisor.shutdown import (
 )
 from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import Service
+from symphony_charts.spec.pods import Service, allocate
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.files import refuse_full_disk
@@ -78,13 +79,19 @@ def plan_data(plan: LocalPlan) -> dict[str, object]:
 
 
 def restart_data(plan: LocalPlan, changes: Sequence[Change]) -> dict[str, object]:
-    restarts = [{"name": change.name, "reason": change.reason} for change in changes]
-    return {"name": plan.experiment, "restarts": restarts, "notes": list(plan.notes), "dryRun": True}
+    by_action: dict[str, list[dict[str, str]]] = {"restarts": [], "starts": [], "stops": []}
+    for change in changes:
+        by_action[f"{change.action}s"].append({"name": change.name, "reason": change.reason})
+    return {"name": plan.experiment, **by_action, "notes": list(plan.notes), "dryRun": True}
 
 
 def changes_text(plan: LocalPlan, changes: Sequence[Change]) -> str:
-    lines = [f"restart {change.name}: {change.reason}" for change in changes] or ["nothing has changed"]
+    lines = [_words(change) for change in changes] or ["nothing has changed"]
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
+
+
+def _words(change: Change) -> str:
+    return f"{change.action} {change.name}: {change.reason}"
 
 
 def describe(plan: LocalPlan) -> str:
@@ -135,7 +142,10 @@ def up(
         live_run = _stop_conflicting(experiment.name, force=force, dry_run=dry_run)
         if live_run is not None:
             refuse_takeover(live_run, folder, is_new=is_new)
-            plan = plan_here(experiment, services, folder, live_run.run_id, of_run=live_run)
+            old = live_run.plan()
+            # Services that an addition would move keep their ports.
+            services = allocate(experiment, old.ports)
+            plan = in_slots(plan_here(experiment, services, folder, live_run.run_id, of_run=live_run), old)
             plan = with_watched(plan, watched)
             changes = changes_of(live_run, plan, touched)
             if dry_run:
@@ -257,26 +267,32 @@ def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
 
     Resets their restart counts. Raises NotFound if the run is over, ToolFailed after `timeout_s` seconds.
     """
-    with experiment_lock(run.experiment, "symph restart"):
-        _restart(run, slots, timeout_s)
+    act(run, dict.fromkeys(slots, "restart"), timeout_s)
 
 
-def _restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+def act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
+    """Stop, start or restart processes by slot; stopped ones stay stopped. Return and raise as `restart` does."""
+    with experiment_lock(run.experiment, f"symph {next(iter(actions.values()), 'restart')}"):
+        _act(run, actions, timeout_s)
+
+
+def _act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
     require_here(run)
     _take_over(run)
-    request(run, slots, timeout_s)
+    request(run, actions, timeout_s)
 
 
 def _restart_changed(
     run: Run, experiment: Experiment, folder: Path, plan: LocalPlan, changes: Sequence[Change]
 ) -> bool:
     """Return True if `run` is up to date afterwards; False if it ended by itself while changes were pending."""
-    sys.stderr.write("".join(f"restart {change.name}: {change.reason}\n" for change in changes))
+    sys.stderr.write("".join(f"{_words(change)}\n" for change in changes))
+    check_capacity(sum(change.action == "start" for change in changes))
     try:
         rewrite(run, plan, folder)
         (run.folder / "spec.json").unlink(missing_ok=True)
         save_spec(run, experiment, folder)
-        _restart(run, [change.slot for change in changes])
+        _act(run, {change.slot: change.action for change in changes})
     except (FileNotFoundError, NotFound):
         if not is_over_within(run, _ENDING_S):
             raise

@@ -71,6 +71,17 @@ def service_variable(service: str, part: Part) -> str:
     return f"{service_prefix(service)}_{part}"
 
 
+def is_known_late(name: str, before: str | None, after: str | None) -> bool:
+    """Return True if a process may keep running although its variable `name` changed because of other processes.
+
+    These are numbers and addresses of replicas, and services that were added or removed.
+    """
+    if name == REPLICAS or (name.startswith("SYMPH_") and name.endswith("_HOSTS")):
+        return before is not None and after is not None
+    is_address = name.startswith("SYMPH_") and name.endswith(("_HOST", "_PORT", "_ADDR"))
+    return is_address and not name.endswith("_BIND_HOST") and None in (before, after)
+
+
 def di_group_nodes(pod: str) -> str:
     """Return the variable with the nodes of a pod's own replicas: ``DI_COLLECTOR_NODES``."""
     return f"DI_{_upper(pod)}_NODES"

@@ -23,6 +23,8 @@ _GIT_KEPT_NAMES = frozenset({"GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_ALLOW_PROTOCOL
 _SCRUBBED = frozenset({"GIT_CONFIG_PARAMETERS", "HELM_DEBUG", "HELM_NAMESPACE", "LANGUAGE", "LD_PRELOAD"})
 # After this time, in seconds, `give_up` decides if waiting still makes sense.
 _MOMENT_S = 2.0
+# Wait this long for the last output of a killed program, in seconds.
+_PIPES_S = 0.5
 _SCRUBBED_PREFIXES = ("LC_", "PYTHON", "TMUX")
 
 
@@ -165,10 +167,13 @@ def _kill(process: subprocess.Popen[bytes], grace_s: float) -> tuple[bytes, byte
         os.killpg(process.pid, signal.SIGKILL)
     try:
         # Popen includes the output that an earlier call has read.
-        return process.communicate(timeout=5)
-    except subprocess.TimeoutExpired:
-        # A helper that left the session holds the pipes; the program itself is gone.
-        return b"", b""
+        return process.communicate(timeout=_PIPES_S)
+    except subprocess.TimeoutExpired as error:
+        # The program is gone, but others hold its pipes: a helper that left the session, or a tmux server.
+        process.poll()
+        for stream in filter(None, (process.stdout, process.stderr)):
+            stream.close()
+        return error.stdout or b"", error.stderr or b""
 
 
 def _completed(

@@ -121,6 +121,7 @@ def test_an_interrupt_ends_the_watching_and_leaves_the_run(folder: Path, watchin
 
 def test_a_changed_experiment_restarts_what_it_changes(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "b.txt:b")
+    both_say_one()
     before = wrapper_pids(find_run("exp"))
     (folder / "experiment.yaml").write_text(SPEC.replace("cat lib/a.txt", "echo hello"))
     until(lambda: log_of(find_run("exp"), "a") == "one\nhello\n")

@@ -53,6 +53,13 @@ _WHAT_WENT_WRONG = {
     "of a run without a supervisor tmux alone is left": (
         "up A a claim 1; kill A supervisor 0 9; close A 0; kill A wrapper 0 9; symph A p a"
     ),
+    "a run with a damaged identity cannot be ended": "up A a pair 1; damage a empty identity; symph A down a",
+    "a second supervisor joins the first": (
+        "up A a pair 1; damage a half supervisor; symph A restart p a; symph A down a"
+    ),
+    "a stopped tmux stops the supervisor": (
+        "up A a plain 1; kill A tmux 0 19; kill A process 0 9; up A a plain 2; recover"
+    ),
     "a restart on a full disk was waited for": "up A a below 1; fill; symph A restart -e a",
 }
 # After a reboot, other processes have the numbers of the run's.
@@ -118,7 +125,15 @@ _TEMPLATES = (
     *("symph {machine} wait {name} --for=ready --timeout 1s", "symph {machine} exec p {name} -- true"),
     *("gc {machine}", "together {machine} {line} {line}", "together {machine} {line} {line} {line} {line}"),
     *("cut {machine} {ms} '{cut}'", "kill {machine} {kind} {index} {signal}", "close {machine} {index}"),
-    *("damage {name} {how}", "fill", "recover", "shut {machine}", "boot B {boot}", "reboot {machine} {boot}"),
+    *("damage {name} {how} {file}", "symph {machine} {one} p {name}", "symph {machine} scale p={number} {name}"),
+    *(
+        "kill {machine} tmux {index} 19",
+        "fill",
+        "recover",
+        "shut {machine}",
+        "boot B {boot}",
+        "reboot {machine} {boot}",
+    ),
     "foreign {foreign}",
 )
 _WORDS = {
@@ -136,6 +151,8 @@ _WORDS = {
     "index": "0 1 2 3 4 5",
     "signal": "9 9 15",
     "how": "empty half list map",
+    "file": "state plan identity supervisor",
+    "one": "stop start restart",
     "boot": "machine container",
     "foreign": "folder link",
 }

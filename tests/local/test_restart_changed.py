@@ -174,10 +174,12 @@ def test_a_supervisor_that_takes_over_keeps_the_order_of_a_restart(tmp_path: Pat
     until(lambda: log_of(run, "b") == "ran\nran\n")
 
 
-def test_up_again_with_another_process_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_up_again_with_other_terminals_or_processes_alone_is_refused(tmp_path: Path) -> None:
     start(tmp_path, processes={"a": python("input()")})
-    with pytest.raises(Conflict, match="other processes: b"):
-        start(tmp_path, processes={"a": python("input()"), "b": python("input()")})
+    with pytest.raises(Conflict, match="other mounts or terminals"):
+        start(tmp_path, processes={"a": python("input()")}, local={"tty": False})
+    with pytest.raises(Conflict, match="none of its processes is left"):
+        start(tmp_path, processes={"b": python("input()")})
 
 
 def test_a_restart_is_no_failure_and_begins_the_count_again(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_the_identity_of_another_run_is_none(folder: Path) -> None:
     assert run_location(other).verdict == "lost"
 
 
-@pytest.mark.parametrize(("is_held", "verdict"), [(True, "unknown"), (None, "unknown"), (False, "lost")])
+@pytest.mark.parametrize(("is_held", "verdict"), [(True, "elsewhere"), (None, "unknown"), (False, "lost")])
 def test_a_run_without_an_identity_is_lost_only_if_nothing_holds_its_life(
     folder: Path, monkeypatch: pytest.MonkeyPatch, is_held: bool | None, verdict: str
 ) -> None:

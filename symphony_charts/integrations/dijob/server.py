@@ -271,7 +271,7 @@ def server_of(folder: Path, restart: Callable[[Sequence[int]], None]) -> Threadi
 def _in_background(run: Run, slots: Sequence[int]) -> None:
     def restart() -> None:
         try:
-            request(run, slots, _RESTART_S)
+            request(run, dict.fromkeys(slots, "restart"), _RESTART_S)
         except SymphError as error:
             sys.stderr.write(f"not started again: {error}\n")
 

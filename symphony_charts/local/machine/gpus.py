@@ -192,7 +192,7 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
     plan = run.plan()
     ids = {f"{process.pod}/{process.process}": process.gpus for process in plan.processes}
     asked = {request.process: request.count for request in gpu_requests(experiment)}
-    other = [name for name, has in ids.items() if len(has) != asked.get(name, 0)]
+    other = [name for name in {**ids, **asked} if len(ids.get(name, ())) != asked.get(name, 0)]
     if other:
         what = f'experiment "{run.experiment}" runs already, and {", ".join(other)} now asks for another number of GPUs'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")

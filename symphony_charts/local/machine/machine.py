@@ -21,7 +21,7 @@ from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.mounts.mount_points import has_mount_calls
 from symphony_charts.local.plan.environment import FROM_CALLER, HOSTS, HOSTS_FILE, of_machine
 from symphony_charts.local.plan.plan import make_plan
-from symphony_charts.local.plan.records import Checkout, Gpus, Limiter, LocalPlan, Machine
+from symphony_charts.local.plan.records import AddressRange, Checkout, Gpus, Limiter, LocalPlan, Machine
 from symphony_charts.local.runs import Run, home
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
@@ -134,9 +134,19 @@ def plan_here(
         secrets=contents,
         gpus=gpus,
         limiter=find_limiter() if experiment.local.limits else Limiter(),
+        kept=_kept(of_run.plan(), addresses.addresses) if of_run else {},
     )
     plan: LocalPlan = kind.planned_here(make_plan(experiment, services, machine), private)
     return plan
+
+
+def _kept(plan: LocalPlan, addresses: AddressRange) -> dict[str, tuple[str, int]]:
+    """Return the names and address numbers of the replicas of a run, including removed ones."""
+    return {
+        f"{process.group or process.process}/{process.index}": (process.pod, addresses.index(process.address))
+        for process in plan.processes
+        if not process.is_step
+    }
 
 
 def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:

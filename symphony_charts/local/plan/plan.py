@@ -191,10 +191,12 @@ class _Context:
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble
         limits = limits_of(process, machine.limiter) if experiment.local.limits else ()
         # Another shell is no change: what patterns pass may differ.
-        content = [argv, self._without_patterns(env), cwd, preamble, *map(asdict, mounts), *map(asdict, limits)]
+        started = [argv, self._without_patterns(env), cwd]
+        around = [preamble, *map(asdict, mounts), *map(asdict, limits)]
+        count = 1 if replica.name == replica.pod.name else max(replica.count, 2)
         return PlannedProcess(
             slot=slot,
-            name=replica_name(name, replica.index, replica.count, self.names, separator="/"),
+            name=replica_name(name, replica.index, count, self.names, separator="/"),
             group=replica.pod.name if replica.pod.is_group else "",
             pod=replica.name,
             process=name,
@@ -223,7 +225,7 @@ class _Context:
             scope=scope_words(limits, machine.limiter),
             binds=mounts,
             spec_path=path,
-            digest=hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16],
+            digest=f"{_digest(started)}.{_digest(around)}",
         )
 
     def _without_patterns(self, env: Mapping[str, str]) -> object:
@@ -244,6 +246,10 @@ class _Context:
             for check in find(process, replica.address, listening):
                 # A probe may use the pod's port number where the port here differs.
                 yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Machine) -> Iterator[Checkout]:

@@ -34,6 +34,11 @@ class AddressRange:
         block = self.block + index // _HOSTS_PER_BLOCK
         return f"127.{block >> 8}.{block & 255}.{index % _HOSTS_PER_BLOCK + 1}"
 
+    def index(self, address: str) -> int:
+        """Return the number of the pod with that address, the inverse of `address`."""
+        _, second, third, last = map(int, address.split("."))
+        return (second * 256 + third - self.block) * _HOSTS_PER_BLOCK + last - 1
+
 
 ONE_ADDRESS = AddressRange(block=0)
 
@@ -95,7 +100,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     persistent volumes; `secrets` the content of each declared secret file by key. `has_namespace` is true if private
     mounts are possible; `enter` is the command that then drops the extra capabilities. `hosts` is the text of the
     machine's own hosts file. `moved` maps services with other ports here to the port of each replica; `notes` are for
-    users.
+    users. `kept` are the names and address numbers of the replicas (``pod/index``) of a run that this plan changes.
     """
 
     run_id: str
@@ -113,6 +118,7 @@ class Machine(Struct, frozen=True, kw_only=True):
     gpus: Gpus = Gpus()
     enter: tuple[str, ...] = ()
     limiter: Limiter = Limiter()
+    kept: Mapping[str, tuple[str, int]] = {}
 
     def __repr__(self) -> str:
         """Return only the id of the run: other fields hold secrets."""
@@ -219,8 +225,9 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is also the tmux window. `gpus` are the ids of its GPUs, `binds` paths that only this pod sees. `enter` is a prefix
     of `argv`: programs that exec it; `scope` starts all of it within limits. With `counts_tries` it gets the number of
     its earlier tries. `spec_path` is its path in the experiment, `log_bytes` the maximum size of its log, after which
-    the log loses its beginning (0: unlimited), `digest` covers everything whose change needs a restart. `plan.json` has
-    no `env` and no `preamble`: they are in the start script.
+    the log loses its beginning (0: unlimited), `digest` covers everything whose change needs a restart: argv, env and
+    cwd, and after a dot the rest. `plan.json` has no `env` and no `preamble`: they are in the start script. A process
+    that a change of a run has removed keeps its slot, with `is_removed`.
     """
 
     slot: int
@@ -254,6 +261,7 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     binds: tuple[Bind, ...]
     spec_path: str
     digest: str
+    is_removed: bool = False
 
     def __repr__(self) -> str:
         """Return only its name: variables may hold secrets."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
@@ -46,14 +47,18 @@ class Replica:
 
 def replicas_of(experiment: Experiment, machine: Machine) -> Iterator[Replica]:
     """Yield all replicas of all pods, in the order of their addresses."""
-    number, pods = 0, pods_of(experiment)
+    pods = pods_of(experiment)
+    taken = {number for _, number in machine.kept.values()}
+    free = (number for number in itertools.count() if number not in taken)
     for pod in pods.values():
         count = replicas_here(pod)
         for index in range(count):
-            name = replica_name(pod.name, index, count, pods)
+            name, number = machine.kept.get(f"{pod.name}/{index}") or (
+                replica_name(pod.name, index, count, pods),
+                next(free),
+            )
             address = machine.addresses.address(number)
             yield Replica(pod=pod, name=name, index=index, count=count, address=address)
-            number += 1
 
 
 def replica_name(name: str, index: int, count: int, others: Collection[str], separator: str = ".") -> str:

@@ -144,6 +144,8 @@ class _Transition:
                 self._later(_HELD_S, events.RestartDue(slot, self._note(slot, held=why).ended))
             case events.RestartAsked(slots):
                 self._restart([slot for slot in slots if not self._processes[slot].is_restart_asked])
+            case events.PauseAsked(slots):
+                self._pause([slot for slot in slots if not self._processes[slot].is_stopped])
             case events.StopAsked():
                 self._stop("stopped")
 
@@ -156,6 +158,10 @@ class _Transition:
         if self._phase != "running":
             self._note(slot, phase="done" if status == 0 else "stopped")
             self._stop_when_empty()
+        elif process.is_stopped:
+            self._note(slot, phase="stopped")
+            self._act("grant", slot)
+            self._advance()
         elif process.is_restart_asked:
             self._start_afresh(slot)
             self._advance()
@@ -227,9 +233,22 @@ class _Transition:
                 self._end(slot)
         self._advance()
 
+    def _pause(self, slots: Sequence[int]) -> None:
+        if self._phase != "running":
+            return
+        for slot in slots:
+            process = self._note(slot, is_stopped=True, is_restart_asked=False, is_fresh_start=False, held="")
+            if slot in self._live:
+                self._end(slot)
+                continue
+            if process.phase in ("waiting", "starting", "backoff"):
+                self._note(slot, phase="stopped")
+            self._act("grant", slot)
+        self._advance()
+
     def _start_afresh(self, slot: int) -> None:
         """Start a process on request; reset its restarts and failures."""
-        self._note(slot, is_restart_asked=False, held="")
+        self._note(slot, is_restart_asked=False, is_stopped=False, held="")
         if slot not in self._live:
             self._note(
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
@@ -247,9 +266,9 @@ class _Transition:
         if stopping:
             self._stop(stopping)
         for slot, process in enumerate(self._processes):
-            if process.is_restart_asked:
+            if process.is_restart_asked or (process.is_stopped and slot in self._live):
                 # The request is still on disk and is read again.
-                self._note(slot, is_restart_asked=False)
+                self._note(slot, is_restart_asked=False, is_stopped=False)
             if process.phase == "backoff" and slot in self._live:
                 self._note(slot, restarts=process.restarts + 1)
                 self._start(slot)
@@ -330,7 +349,8 @@ def unreachable(processes: Sequence[ProcessState], planned: Sequence[PlannedProc
     lost = {
         slot
         for slot, process in enumerate(processes)
-        if process.phase in ("failed", "stopped") and not _awaits_restart(process, planned[slot])
+        if (process.phase == "failed" and not _awaits_restart(process, planned[slot]))
+        or (process.phase == "stopped" and not process.is_stopped)
     }
     given_up: list[int] = []
     while True:
@@ -353,15 +373,20 @@ def verdict(
 ) -> Literal["finished", "ended"] | None:
     """Return `finished` if all `aims` have succeeded, `ended` if all finite processes have ended, None before that.
 
-    Services end with the last finite process; a run of services alone ends with the last of them.
+    Services end with the last finite process; a run of services alone ends with the last of them. A run goes on while
+    a command has stopped one of these, which another may start again.
     """
     if aims and all(processes[slot].phase == "done" for slot in aims):
         return "finished"
-    finite = [slot for slot, process in enumerate(planned) if not process.is_service] or range(len(processes))
+    there = [slot for slot in range(len(processes)) if not planned[slot].is_removed]
+    finite = [slot for slot in there if not planned[slot].is_service] or there
     has_ended = all(
-        processes[slot].phase in _ENDED and not _awaits_restart(processes[slot], planned[slot]) for slot in finite
+        processes[slot].phase in _ENDED
+        and not processes[slot].is_stopped
+        and not _awaits_restart(processes[slot], planned[slot])
+        for slot in finite
     )
-    return "ended" if has_ended else None
+    return "ended" if has_ended and finite else None
 
 
 def _awaits_restart(process: ProcessState, planned: PlannedProcess) -> bool:

@@ -106,6 +106,13 @@ class RestartAsked:
 
 
 @dataclass(frozen=True)
+class PauseAsked:
+    """A command asks to stop the processes in `slots`, and to leave them stopped."""
+
+    slots: Sequence[int]
+
+
+@dataclass(frozen=True)
 class StopAsked:
     """A command asks to stop the run."""
 
@@ -123,6 +130,7 @@ Event = (
     | Respawned
     | Held
     | RestartAsked
+    | PauseAsked
     | StopAsked
 )
 

@@ -35,20 +35,26 @@ class LogClock:
         self.descriptor = self._inotify.descriptor
         self._logs: dict[int, Path] = {}
         self._sizes: dict[Path, int] = {}
-        self._limits = {log: limit for log, limit in zip(logs, limits, strict=False) if limit}
+        self._limits: dict[Path, int] = {}
         self._last_ms = 0
         # Logs without a watch, because the kernel's limit is reached; checked whenever another log has grown.
         self._unwatched: list[Path] = []
-        for log in logs:
-            log.touch(mode=0o600)
-            try:
-                self._logs[self._inotify.add(log, MODIFY)] = log
-            except OSError:
-                self._unwatched.append(log)
-            clock = Clock(log)
-            moment, self._sizes[log] = clock[len(clock) - 1] if clock else (0, 0)
-            self._last_ms = max(self._last_ms, moment)
+        for number, log in enumerate(logs):
+            self.add(log, limits[number] if limits else 0)
         self._note(self._sizes)
+
+    def add(self, log: Path, limit: int) -> None:
+        """Record the growth of another log."""
+        log.touch(mode=0o600)
+        try:
+            self._logs[self._inotify.add(log, MODIFY)] = log
+        except OSError:
+            self._unwatched.append(log)
+        clock = Clock(log)
+        moment, self._sizes[log] = clock[len(clock) - 1] if clock else (0, 0)
+        self._last_ms = max(self._last_ms, moment)
+        if limit:
+            self._limits[log] = limit
 
     def note(self) -> None:
         """Record time and size of every log that has grown since."""

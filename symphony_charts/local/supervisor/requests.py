@@ -1,4 +1,4 @@
-"""`request` asks the supervisor of a run to restart processes: a file for each slot, then a signal.
+"""`request` asks the supervisor of a run to restart or stop processes: a file for each slot, then a signal.
 
 The files outlive the supervisor: a new one finds the unfinished requests to its predecessor.
 """
@@ -8,23 +8,25 @@ from __future__ import annotations
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeAlias
 
 from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.local.runs import Run
 from symphony_charts.local.status import wait_words
-from symphony_charts.system.files import full_disk
+from symphony_charts.system.files import full_disk, replace_file
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import send_signal
 
+Action: TypeAlias = Literal["start", "stop", "restart"]
 # Interval for checking if the disk is full, in seconds.
 _LOOK_S = 5.0
 # Timeout for a blocked start, in seconds.
-_HELD_S = 5.0
+_HELD_S = 4.0
 
 
-def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
-    """Ask the supervisor to restart `slots` and to read the plan again; return once they have started.
+def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
+    """Ask the supervisor to read the plan again, and for an action on each of `slots`; return once all are done.
 
     Raises NotFound if the run ends before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
     """
@@ -32,8 +34,8 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
         raise _run_is_over(run)
     folder = run.folder / "again"
     folder.mkdir(mode=0o700, exist_ok=True)
-    for slot in slots:
-        (folder / str(slot)).touch(mode=0o600)
+    for slot, action in slots.items():
+        replace_file(folder / str(slot), action.encode())
     deadline, has_waited, held_since = time.monotonic() + timeout_s, False, 0.0
     with Changes([run.folder, folder]) as watched:
         # A process that was stopped by hand handles signals only after SIGCONT.
@@ -52,29 +54,33 @@ def request(run: Run, slots: Sequence[int], timeout_s: float) -> None:
                 raise ToolFailed(what, str(run.folder), f"{step}; to end all: symph down {run.experiment}")
             remaining = deadline - time.monotonic()
             if remaining <= 0:
-                names = ", ".join(run.state().processes[slot].name for slot in left)
+                names = ", ".join(run.plan().processes[slot].name for slot in left)
                 raise ToolFailed(
-                    f"the supervisor did not start {names} again within {timeout_s:g} s",
+                    f"the supervisor did not {slots[left[0]]} {names} within {timeout_s:g} s",
                     str(run.folder),
                     f"symph down {run.experiment}, then symph up",
                 )
             if has_waited and (why := full_disk(run.folder)):
                 what = f"the result of the restart cannot be noted: the disk is full ({why})"
                 raise ToolFailed(what, str(run.folder), f"make room, then look: symph ps {run.experiment}")
-            watched.wait(min(remaining, _LOOK_S))
+            until_given_up = held_since + _HELD_S - time.monotonic() if held else _LOOK_S
+            watched.wait(max(0.01, min(remaining, _LOOK_S, until_given_up)))
             has_waited = True
 
 
 def _held(run: Run, slots: Sequence[int]) -> str:
-    state, plan = run.state(), run.plan()
+    plan = run.plan()
+    state = run.state().with_added(plan)
     waits = ((state.processes[slot], wait_words(slot, state, plan)) for slot in slots)
     return next((f"{process.name} {words}" for process, words in waits if words and process.held), "")
 
 
-def requested(run: Run) -> list[int]:
+def requested(run: Run) -> dict[int, str]:
+    """Return the requested actions by slot."""
     folder = run.folder / "again"
     # Files with other names are no requests.
-    return sorted(int(path.name) for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else []
+    paths = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+    return {int(path.name): path.read_text(encoding="utf-8", errors="replace") for path in sorted(paths)}
 
 
 def withdraw(run: Run, slot: int) -> None:

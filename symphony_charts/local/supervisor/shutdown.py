@@ -161,7 +161,7 @@ def damage_of(run: Run) -> SymphError | None:
     """Return the error that keeps a supervisor from taking over `run`, if there is one."""
     try:
         state, plan = run.state(), run.plan()
-        if len(plan.processes) != len(state.processes):
+        if len(plan.processes) < len(state.processes):
             return CheckFailed("state and plan are of different runs")
     except (NotFound, ToolFailed) as error:
         return error

@@ -64,7 +64,7 @@ class Supervisor:
         self.plan = run.plan()
         self.file = StateFile(run)
         self.old = self.file.old
-        self.slots = self.old.processes
+        self.slots = self.old.with_added(self.plan).processes
         self.phase: Phase = "running"
         self.reason, self.failed, self.cause, self.dirty = "", self.old.failed, self.old.cause, True
         self.loop = Loop()
@@ -130,7 +130,19 @@ class Supervisor:
 
     def _take_requests(self) -> None:
         self.plan = self.run.plan()
-        self._dispatch(events.RestartAsked(requested(self.run)))
+        added = self.plan.processes[len(self.slots) :]
+        self.old.with_added(self.plan)
+        for planned in added:
+            self.clock.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
+        raise_descriptor_limit(len(self.slots))
+        asked = {slot: action for slot, action in requested(self.run).items() if slot < len(self.slots)}
+        for slot in [slot for slot, action in asked.items() if action == "start" and slot in self.panes]:
+            # It runs already.
+            del asked[slot]
+            self.file.grant(slot)
+            self.dirty = True
+        self._dispatch(events.RestartAsked([slot for slot, action in asked.items() if action != "stop"]))
+        self._dispatch(events.PauseAsked([slot for slot, action in asked.items() if action == "stop"]))
 
     def _started(self, slot: int, pid: int) -> None:
         if self.panes.follow_started(slot, pid):
@@ -152,7 +164,7 @@ class Supervisor:
 
     def _note_try(self, slot: int, status: int | None, ended: float, limit: str) -> None:
         process = replace(self.slots[slot], status=status, limit=limit)
-        is_asked = self.phase != "running" or process.is_restart_asked
+        is_asked = self.phase != "running" or process.is_restart_asked or process.is_stopped
         if process.started is not None:
             cause = process.cause or ("stopped" if status and is_asked else "")
             folder = self.run.process_dir(slot)

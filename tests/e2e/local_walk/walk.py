@@ -8,8 +8,8 @@ A step is a line of text, so that a failing walk can be recorded and replayed:
   ``cut MACHINE MILLISECONDS LINE``: a verb that gets KILL after that time;
 - ``kill MACHINE KIND INDEX SIGNAL``: signal a supervisor, tmux server, wrapper or process; ``close MACHINE INDEX``:
   close a pane;
-- ``damage EXPERIMENT HOW``; ``fill``: fill the disk; ``shut MACHINE``: make the state folder read-only there;
-  ``recover``: undo all of these;
+- ``damage EXPERIMENT HOW FILE``: spoil a file of its last run; ``fill``: fill the disk; ``shut MACHINE``: make the
+  state folder read-only there; ``recover``: undo the last two, and resume what was stopped;
 - ``boot MACHINE KIND``, ``reboot MACHINE KIND``: KIND is ``machine``, or ``container`` with the boot id of all
   containers;
 - ``foreign KIND``: put a foreign file in the state folder; ``squat MACHINE``: in the runtime folder;
@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -145,15 +146,18 @@ class Walk:
         servers = [process for process in self._sight(machine).processes if process.is_tmux]
         if servers:
             socket = servers[int(index) % len(servers)].argv[2]
-            script = 'tmux -S "$1" list-panes -a -F "#{pane_id}" | head -1 | xargs -r tmux -S "$1" kill-pane -t || :'
+            # A client of a stopped server waits, ignores TERM while it does, and leaves its output open in the server.
+            client = 'timeout -k 1 5 tmux -S "$1"'
+            listed = f'panes=$(mktemp); {client} list-panes -a -F "#{{pane_id}}" >"$panes" || :'
+            script = f'{listed}; head -1 "$panes" | xargs -r {client} kill-pane -t || :'
             self.world.shell(machine, script, socket, user=self.world.user)
 
-    def _damage(self, name: str, how: str) -> None:
+    def _damage(self, name: str, how: str, file: str = "state") -> None:
         if self.is_troubled:
             return
         text = {"empty": "", "half": '{"phase": "runn', "list": "[]", "map": "{}"}[how]
-        script = 'f=$(ls -d "$1"/local/"$2"/*/state.json 2>/dev/null | tail -1); [ -z "$f" ] || printf %s "$3" >"$f"'
-        self.world.shell(self._any(), script, STATE, name, text)
+        script = 'f=$(ls -d "$1"/local/"$2"/*/"$4".json 2>/dev/null | tail -1); [ -z "$f" ] || printf %s "$3" >"$f"'
+        self.world.shell(self._any(), script, STATE, name, text, file)
 
     def _fill(self) -> None:
         self.is_troubled = True
@@ -166,6 +170,9 @@ class Walk:
     def _recover(self) -> None:
         for machine in sorted(self.world.booted):
             self.world.shell(machine, 'while mountpoint -q "$1"; do umount -l "$1"; done', STATE)
+            for process in self._sight(machine).processes:
+                if process.is_tmux or process.is_supervisor:
+                    self.world.signal(machine, process.pid, signal.SIGCONT)
         self.world.shell(self._any(), 'rm -f "$1/../ballast"', STATE)
         self.is_troubled = False
 
