@@ -1,12 +1,13 @@
 """Starting, asking and stopping many processes on this machine, beside its peers in the same run.
 
-    python benchmarks/local.py [--repeat N] [COUNT ...]      (default: 100 500, 3 times)
+    python benchmarks/local.py [--repeat N] [COUNT ...]      (default: 10 100 300, 3 times)
 
 Everybody starts the same: COUNT windows, each with a program that sleeps, 30 variables and a log by pipe-pane. Ours
 has a configuration file at the pod's path, a supervised exit status and a readable state besides. `source-file` is one
-tmux reading one file of commands, the fastest that tmux can do; `bare` the same without variables and logs. Turns are
-interleaved and medians printed: seconds of wall clock until the command is back, CPU seconds of all its processes
-until everything sleeps, and what that is in times of ours. Whoever takes longer than 15 s has one turn only.
+tmux reading one file of commands, the fastest that tmux can do; `bare` the same without variables and logs. honcho, if
+it is installed, has no terminals; its time ends when all of its programs sleep. Turns are interleaved and medians
+printed: seconds of wall clock until the command is back, CPU seconds of all its processes until everything sleeps, and
+what that is in times of ours. Whoever takes longer than 15 s has one turn only.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import ctypes
 import json
 import os
+import shlex
 import shutil
 import signal
 import statistics
@@ -106,6 +108,17 @@ CONTENDERS: dict[str, Callable[[int, Path], list[list[str]]]] = {
 }
 
 
+def honcho(count: int, folder: Path) -> list[list[str]]:
+    """Return the command of honcho, which stays in the foreground."""
+    (folder / ".env").write_text("".join(f"{name}={value}\n" for name, value in _VARIABLES.items()))
+    (folder / "Procfile").write_text("".join(f"p{number}: exec {' '.join(_SLEEP)}\n" for number in range(count)))
+    program = shutil.which("honcho")
+    return [[program, "start", "-d", str(folder)]] if program else []
+
+
+CONTENDERS["honcho"] = honcho
+
+
 def _tmux(folder: Path) -> list[str]:
     return ["tmux", "-S", str(folder / "s"), "-f", "/dev/null"]
 
@@ -169,14 +182,14 @@ def cpu_seconds() -> float:
     return total
 
 
-def settle(count: int) -> None:
-    """Wait until `count` programs below this one sleep."""
+def settle(count: int, rest_s: float = 0.3) -> None:
+    """Wait until `count` programs below this one sleep, and for `rest_s` more."""
     deadline = time.monotonic() + 60
     while sum(_name(pid) == "sleep" for pid in descendants()) < count:
         if time.monotonic() > deadline:
             raise SystemExit(f"fewer than {count} programs were started")
-        time.sleep(0.05)
-    time.sleep(0.3)
+        time.sleep(0.01)
+    time.sleep(rest_s)
 
 
 def _name(pid: int) -> str:
@@ -219,14 +232,21 @@ def turn(contender: str, count: int) -> Cost:
     for folder in places():
         env, commands = environment(folder), CONTENDERS[contender](count, folder)
         before = cpu_seconds()
-        wall = sum(timed(argv, env) for argv in commands)
+        began = time.perf_counter()
+        if contender == "honcho":
+            subprocess.Popen(commands[0], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            settle(count, rest_s=0.0)
+        else:
+            for argv in commands:
+                timed(argv, env)
+        wall = time.perf_counter() - began
         settle(count)
         return Cost(wall=wall, cpu=cpu_seconds() - before)
     raise AssertionError
 
 
 def compare(count: int, repeat: int) -> None:
-    found: dict[str, list[Cost]] = {name: [] for name in CONTENDERS}
+    found: dict[str, list[Cost]] = {name: [] for name in CONTENDERS if name != "honcho" or shutil.which("honcho")}
     for _ in range(repeat):
         for name, costs in found.items():
             if not costs or costs[0].wall < _SLOW_S:
@@ -252,16 +272,54 @@ def verbs(count: int, repeat: int) -> None:
             timed(up, env)
             settle(count)
             supervisor = json.loads(next(folder.glob("state/local/*/*/supervisor.json")).read_text())["pid"]
-            memory = int(Path(f"/proc/{supervisor}/status").read_text().partition("VmRSS:")[2].split()[0]) / 1024
+            memory, each = _mib([supervisor]), 1024 * _mib(descendants()) / count
             before = Path(f"/proc/{supervisor}/schedstat").read_text().split()[0]
             time.sleep(2)
             idle_ms = (int(Path(f"/proc/{supervisor}/schedstat").read_text().split()[0]) - int(before)) / 1e6
+            top = _top(env)
             asked, down = timed(symph("p", "many"), env), timed(symph("down", "many"), env)
-            rows.append((asked, down, memory, idle_ms))
-    asked, down, memory, idle_ms = (statistics.median(column) for column in zip(*rows, strict=True))
+            rows.append((asked, down, memory, idle_ms, each, *top))
+    asked, down, memory, idle_ms, each, busy, size = (statistics.median(column) for column in zip(*rows, strict=True))
     print(
         f"  symph ps {asked:.3f} s, symph down {down:.2f} s; supervisor {memory:.0f} MiB, {idle_ms:.1f} ms CPU in 2 s"
     )
+    print(f"  {each:.0f} KiB for each process, with all that serves it; symph top {busy:.1%} of a core, {size:.0f} MiB")
+
+
+def _mib(pids: list[int]) -> float:
+    """Return the proportional memory of these processes, without the sleeping programs themselves."""
+    total = 0
+    for pid in pids:
+        try:
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+        except OSError:
+            continue
+        total += 0 if _name(pid) == "sleep" else int(rollup.partition("\nPss:")[2].split()[0])
+    return total / 1024
+
+
+def _top(env: dict[str, str]) -> tuple[float, float]:
+    """Return the share of a core and the memory in MiB that `symph top` takes in a terminal, once it is drawn."""
+    argv = ["script", "-qec", shlex.join(symph("top", "many")), "/dev/null"]
+    with subprocess.Popen(
+        argv, env={**env, "TERM": "xterm-256color"}, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ):
+        time.sleep(5)
+        pids = [pid for pid in descendants() if "\0top\0" in _cmdline(pid) and _name(pid) != "script"]
+        before = [sum(int(ticks) for ticks in _stat(pid)[11:13]) for pid in pids]
+        time.sleep(4)
+        used = sum(sum(int(ticks) for ticks in _stat(pid)[11:13]) for pid in pids) - sum(before)
+        memory = _mib(pids)
+        for pid in pids:
+            os.kill(pid, signal.SIGTERM)
+    return used / os.sysconf("SC_CLK_TCK") / 4, memory
+
+
+def _cmdline(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return ""
 
 
 def deaths(count: int) -> None:
@@ -288,7 +346,7 @@ def _ends(state: Path) -> dict[int, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("counts", nargs="*", type=int, default=[100, 500])
+    parser.add_argument("counts", nargs="*", type=int, default=[10, 100, 300])
     parser.add_argument("--repeat", type=int, default=3)
     args = parser.parse_args()
     signal.signal(signal.SIGALRM, signal.default_int_handler)

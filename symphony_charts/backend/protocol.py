@@ -20,6 +20,7 @@ from symphony_charts.backend.status import (
     overall,
 )
 from symphony_charts.errors import CheckFailed, NotFound, ToolFailed, UsageError
+from symphony_charts.formats.names import nearest
 from symphony_charts.system.files import replace_file
 from symphony_charts.system.user_folders import state_dir
 
@@ -166,10 +167,9 @@ def current_of(watcher: Watcher) -> str:
 
 def absent_experiment(name: str, running: Sequence[str]) -> NotFound:
     """Return the error for a name that does not run: it detects spec files and lists running experiments."""
-    if name.endswith((".yaml", ".yml", ".json", ".py")):
-        step = "give the `name` in the file; symph ls lists running experiments"
-        return NotFound(f'"{name}" is a file, and experiments that run are known by name', next=step)
     known = f"running now: {', '.join(dict.fromkeys(running))}" if running else "nothing runs; symph up SPEC starts it"
+    if near := nearest(name, running):
+        known = f"did you mean {near}? {known}"
     return NotFound(f'experiment "{name}" does not run here', next=known)
 
 

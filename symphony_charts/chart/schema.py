@@ -159,7 +159,9 @@ class ValuesSchema:
         elif near is not None:
             step = f"did you mean {'.'.join([*above, near])}?"
         else:
-            step = f"known here: {', '.join(known)}"
+            # An environment variable is most often meant.
+            variable = f"-E {name}={given} sets a variable; " if name.isupper() and not above else ""
+            step = f"{variable}known here: {', '.join(known)}"
         path = ".".join(whole)
         return Problem(what=f"{path} is not a value of this chart", path=path, next=step)
 

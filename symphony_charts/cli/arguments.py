@@ -20,14 +20,25 @@ _FOREIGN = {
     **dict.fromkeys(("--json", "--yaml", "--format"), "-o json|yaml|table"),
     **dict.fromkeys(("-e", "--env", "--environment"), "-E KEY=VALUE sets a variable"),
     **dict.fromkeys(("--scale", "--replicas"), "--set groups.NAME.replicas=3"),
-    **dict.fromkeys(("-it", "-i", "-t", "--tty", "--interactive"), ""),
-    **dict.fromkeys(("--build", "--no-cache", "--pull", "--remove-orphans", "--force"), ""),
+    **dict.fromkeys(("-it", "-i", "--tty", "--interactive"), "a terminal is used where there is one"),
+    **dict.fromkeys(("--build", "--no-cache", "--pull"), "images are built elsewhere; see symph package --workspace"),
+    **dict.fromkeys(("--remove-orphans", "--rm"), "symph down leaves nothing behind; symph rm forgets the logs"),
+    **dict.fromkeys(("--force", "-f", "-c"), ""),
+    **dict.fromkeys(("-t",), "--template"),
     **dict.fromkeys(("--kube-context", "--cluster"), "--context"),
     "--file": "the spec needs no flag; -f takes values of its chart",
     "--name": "the name is in the spec: --spec-set name=NAME",
     "--cpus": "--spec-set processes.NAME.requests.cpu=2",
     "--gpus": "--spec-set processes.NAME.gpus=1",
     "--lines": "--tail LINES",
+    "--grep": "--regex PATTERN",
+    "--image": "--spec-set image=IMAGE",
+    "down --volumes": "symph rm --volumes removes them",
+    "rm --all": "symph rm --match '.*' means all",
+    "logs -c": "-p PROCESS",
+    "ps -a": "symph ls -a lists experiments that have ended",
+    "run --wait": "run waits for the end, unless -d",
+    **dict.fromkeys(("up --on", "up -n", "up --namespace", "up --context"), "symph run --on kube; up is for here"),
     "-D": "-d",
     "--local": "--on tmux",
     "--remote": "--on kube",
@@ -45,11 +56,18 @@ _ADVANCED = frozenset(
         *("--kubeconfig", "--kube-version", "--list", "--loguniform", "--mean", "--message", "--no-headers"),
         *("--no-sign", "--no-wait", "--pattern", "--platform", "--pools", "--previous", "--quiet"),
         *("--regex", "--repo", "--repo-path", "--search", "--seed", "--share-gpus", "--sign", "--spec-set"),
-        *("--stream", "--svg", "--system", "--team", "--template", "--trials", "--uniform", "--until"),
+        *("--svg", "--system", "--team", "--template", "--trials", "--uniform", "--until"),
         *("--var", "--verbose", "--wait-for-jobs", "--workspace"),
     )
 )
 _SETS = ("set_string", "set_json", "set_file", "set_literal")
+_EXPECTED = {
+    "int": "a whole number",
+    "float": "a number",
+    "_hours": "a number of hours",
+    "count": "a whole number of at least 1",
+    "seconds": "a time such as 90, 90s, 5m or 1h",
+}
 # What a word too many probably means, by verb.
 _TOO_MANY = {
     "exec": "the command comes after --, as in: symph exec PROCESS -- COMMAND",
@@ -57,6 +75,7 @@ _TOO_MANY = {
     "run": "it starts one experiment; arguments of a program are in its spec",
     "up": "it starts one experiment; arguments of a program are in its spec",
     "sweep": "values of --grid are separated by commas",
+    "down": "it ends whole experiments; symph restart PROCESS restarts one",
     "install": "--name NAME names the release",
     "upgrade": "--name NAME names the release",
 }
@@ -73,6 +92,11 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; `status_of` prints it and gives exit status 2."""
         message = message.replace("ignored explicit argument", "takes no value, and is given")
+        for kind, text in _EXPECTED.items():
+            message = message.replace(f"invalid {kind} value:", f"expected {text}, got")
+        for action in self._actions:
+            if action.choices and message.endswith(f"required: {action.metavar or action.dest}"):
+                message += f", one of {', '.join(map(str, action.choices))}"
         raise UsageError(message, "", f"{self.prog} --help")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
@@ -102,14 +126,16 @@ class Parser(argparse.ArgumentParser):
 
     def _hint_for(self, word: str) -> str:
         """Return what an unknown flag, or a word too many, probably means, in parentheses."""
+        verb = self.prog.rpartition(" ")[2]
         if not word.startswith("-"):
-            text = _TOO_MANY.get(self.prog.rpartition(" ")[2], "")
-            return f" ({text})" if text else ""
+            return f" ({_TOO_MANY.get(verb, 'a word too many')})"
         flag = word.partition("=")[0]
-        text = _FOREIGN.get(flag)
+        text = _FOREIGN.get(f"{verb} {flag}", _FOREIGN.get(flag))
         if text is None:
             shown = (action for action in self._actions if action.help is not argparse.SUPPRESS)
-            return _nearest(flag, [flag for action in shown for flag in action.option_strings])
+            hint = _nearest(flag, [flag for action in shown for flag in action.option_strings])
+            is_programs = not hint and verb in ("run", "up") and flag.startswith("--")
+            return " (arguments of a program are in its spec)" if is_programs else hint
         return f" ({text})" if " " in text else f" (did you mean {text}?)" if text else ""
 
     def _get_option_tuples(self, option_string: str) -> Any:

@@ -105,7 +105,7 @@ def place_flags(args: argparse.Namespace) -> list[str]:
 def name_in_spec(word: str) -> str:
     """Return the name in the spec if `word` is a spec or a folder with one; else `word`."""
     # A bare word is a name, even if a folder has that name.
-    is_file = Path(word).suffix in _SPEC_SUFFIXES and ("/" in word or Path(word).exists())
+    is_file = Path(word).suffix in _SPEC_SUFFIXES
     path = Path(options.spec_of(word))
     return _name_in(path) if is_file or word in (".", "..") or ("/" in word and path.is_file()) else word
 

@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "symph gitops render --env prod",
         "symph gitops gc --keep 5 --dry-run",
         "symph gitops allow generic-api-key:5f0d1c9a7be24c31 --reason 'the key of the demo server'",
-        "symph gitops allow --rule generic-api-key --path values.yaml --reason 'names of runs'",
+        "symph gitops allow --rule generic-api-key --path '*.yaml' --reason 'names of runs'",
     )
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from pathlib import Path
 
 from symphony_charts.cli import options, output
+from symphony_charts.errors import UsageError
 from symphony_charts.formats import names
 from symphony_charts.settings import project
 from symphony_charts.spec import json_schema
@@ -32,6 +34,9 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 def run_init(args: argparse.Namespace) -> int:
     """Create the folder completely or not at all; never change an existing one."""
     name = names.sanitize(args.name)
+    if not re.search("[A-Za-z0-9]", args.name) or args.name.endswith((".yaml", ".yml", ".json", ".py")):
+        step = f"symph init {Path(args.name).stem.strip('.') or Path.cwd().name} makes a folder with a spec in it"
+        raise UsageError(f'"{args.name}" is not the name of an experiment', next=step)
     answers = options.parse_assignments(args.answer)
     made = package_data.scaffold(name, args.template, Path(args.dest), answers, dry_run=args.dry_run)
     record = {"name": name, "folder": str(made.folder), "files": list(made.files)}

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from symphony_charts.backend.protocol import Watcher
 from symphony_charts.backend.status import ExperimentStatus, LogQuery
-from symphony_charts.cli import experiments, output, specs
-from symphony_charts.cli.error_report import tell
+from symphony_charts.cli import error_report, experiments, output, specs
 from symphony_charts.cli.failures import INTERRUPTED
 from symphony_charts.cli.following import Follower, LinePrinter
 from symphony_charts.cli.rm import say_what_is_kept
@@ -47,11 +46,13 @@ VALUE_OPTIONS = ("set", "set_json", "set_string", "set_file", "set_literal")
 class FileLoop:
     """Restart changed processes of `run` and print their lines until interrupted; watched ones wait for the next save.
 
-    A change after the end of the run starts `spec` again: `run` is then the new run.
+    A change after the end of the run starts `spec` again: `run` is then the new run. `note` is printed once changes are
+    noticed.
     """
 
-    def __init__(self, args: argparse.Namespace, run: Run, spec: Path) -> None:
+    def __init__(self, args: argparse.Namespace, run: Run, spec: Path, note: str) -> None:
         self.run = run
+        self._note = note
         self._args, self._spec = args, spec
         self._watched = [parse_watched(text) for text in args.watch]
         self._followed: Run | None = None
@@ -63,6 +64,9 @@ class FileLoop:
         """Return 0 after `end`; raises KeyboardInterrupt as the user asks for it."""
         told = None
         with FileWatch(self._watched, self._spec, self._args.ignore) as files:
+            if self._note:
+                output.note(self._note)
+                self._note = ""
             while not self._is_ending:
                 self._follow()
                 if not self.run.is_live and told != self.run:
@@ -95,8 +99,8 @@ def _watched_names(args: argparse.Namespace) -> list[str]:
 
 def follow_files(args: argparse.Namespace, run: Run, spec: Path) -> int:
     """Do the work of `up --watch`: the run continues after the interrupt."""
-    loop = FileLoop(args, run, spec)
-    output.note(f"watching {', '.join(args.watch)}; Ctrl-C stops watching, {run.experiment} keeps running")
+    note = f"watching {', '.join(args.watch)}; Ctrl-C stops watching, {run.experiment} keeps running"
+    loop = FileLoop(args, run, spec, note)
     try:
         return loop.wait()
     except KeyboardInterrupt:
@@ -120,7 +124,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
                 if is_last or run.is_live:
                     raise
     except SymphError as error:
-        tell(error)
+        error_report.tell(error)
         return run
     assert started is not None  # noqa: S101 - only a dry run returns None
     output.note(f"{'again' if started == run else 'started'} in {time.monotonic() - began:.2f} s")
@@ -428,10 +432,9 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
 
 def _run_watching(args: argparse.Namespace, spec: SpecFile, started: Run) -> int:
     """Do the work of `run --watch`: it ends when the user ends it."""
-    loop, name = FileLoop(args, started, spec.path), started.experiment
-
-    def begin() -> None:
-        output.note(f"{name}   watching {', '.join(args.watch)}   ctrl-c: leave or end it   symph attach {name}")
+    name = started.experiment
+    note = f"{name}   watching {', '.join(args.watch)}   ctrl-c: leave or end it   symph attach {name}"
+    loop = FileLoop(args, started, spec.path, note)
 
     def wait() -> int:
         try:
@@ -441,7 +444,7 @@ def _run_watching(args: argparse.Namespace, spec: SpecFile, started: Run) -> int
                 raise
             return INTERRUPTED
 
-    status, is_over = stay(name, begin, wait, loop.end)
+    status, is_over = stay(name, lambda: None, wait, loop.end)
     if not is_over:
         left_running(args, name)
     return status

@@ -10,6 +10,7 @@ from datetime import datetime
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
 from symphony_charts.cli import experiments, following, options, output
+from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, UsageError
 
 
@@ -27,8 +28,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only this many last lines")
     parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
     parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
-    text = "combined: terminals and containers keep but one"
-    parser.add_argument("--stream", choices=("combined",), default="combined", help=text)
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json"), headers=False)
@@ -48,6 +47,10 @@ def run(args: argparse.Namespace) -> int:
     except re.error as error:
         step = r"write a character that means itself with a backslash, as in '\['"
         raise UsageError(f"--regex is no regular expression: {error}", "--regex", step) from error
+    if (typed(args, "namespace") or "").isdecimal():
+        raise UsageError(
+            "-n names a namespace, not a number of lines", next=f"--tail {args.namespace} prints the last lines"
+        )
     watcher = experiments.watcher_of(args)
     status, words = _choose(args, watcher)
     paths = tuple(dict.fromkeys(one.path for word in words for one in experiments.some_instances(status, word)))

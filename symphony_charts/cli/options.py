@@ -165,11 +165,27 @@ def add_specs(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 def add_spec_changes(parser: argparse.ArgumentParser) -> None:
     """Add `-E`, `--env-file` and `--spec-set` (args.spec_set, in their order) for every verb that reads a spec."""
-    changes = {"dest": "spec_set", "default": []}
     text = "set a variable in every process; KEY alone takes the value from here; may be repeated"
-    parser.add_argument("-E", "--setenv", metavar="KEY=VALUE", action="append", type=variable, help=text, **changes)
+    parser.add_argument(
+        "-E",
+        "--setenv",
+        dest="spec_set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        type=variable,
+        help=text,
+    )
     text = "set the variables of this file, with a KEY=VALUE a line; may be repeated"
-    parser.add_argument("--env-file", metavar="FILE", action="extend", type=variables_in, help=text, **changes)
+    parser.add_argument(
+        "--env-file",
+        dest="spec_set",
+        metavar="FILE",
+        action="extend",
+        default=[],
+        type=variables_in,
+        help=text,
+    )
     text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
     add_list(parser, "--spec-set", metavar="PATH=VALUE", help=text)
 

@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
     _print(args, plan)
     lost = sum(group.verdict == "NO" for group in plan.groups)
     if lost:
-        raise PlacementError(f"{lost} of {len(plan.groups)} groups cannot be scheduled")
+        raise PlacementError(f"{lost} of {len(plan.groups)} group{'s' * (len(plan.groups) > 1)} cannot be scheduled")
     if args.output == "table":
         _print_notes(prepared, spec.path)
     return 0

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import time
 
-from symphony_charts.cli import launch, options, run_kube, specs
+from symphony_charts.cli import error_report, launch, options, run_kube, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import UsageError
 from symphony_charts.local import reload, tmux_client, values
@@ -15,8 +15,8 @@ from symphony_charts.placement import report
 from symphony_charts.system import user_folders
 
 # The client of Kubernetes takes 100 ms. Reading and planning takes 190 ms, during which the supervisor starts.
-# `launch` needs the others, 110 ms, only for values and prices.
-LATE = (run_kube, launch, specs, values, report)
+# `launch` needs the others, 130 ms, only for values, prices and errors.
+LATE = (run_kube, launch, specs, values, report, error_report)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

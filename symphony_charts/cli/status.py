@@ -298,8 +298,8 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
         columns = [output.Column("NAME", "name"), *columns, *wide, output.Column("WHY", "sentence")]
     else:
         below = [line for row in rows for line in _below(row)]
-        lives = [row.live for row in rows if row.live is not None]
-        below += describe.detail_lines(args, lives[0]) if len(lives) == 1 else []
+        if len(rows) == 1 and (live := rows[0].live):
+            below += describe.detail_lines(args, live)
     table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
     return "\n".join([table, *below])
 

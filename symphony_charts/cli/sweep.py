@@ -120,7 +120,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def _spec(text: str) -> str:
     """Return the spec that `text` names; `show` and `ls` are always subcommands, even if a folder has that name."""
-    return text if text in ("show", "ls") else options.spec_of(text)
+    return "ls" if text == "list" else text if text in ("show", "ls") else options.spec_of(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -93,9 +93,11 @@ def _sweep_here(backend: str) -> str:
 def list_sweeps(args: argparse.Namespace) -> int:
     """Print the sweeps that this machine ran, with the states of trials that ran here; clusters are not asked."""
     backends = (args.on,) if typed(args, "on") else ("tmux", "kube")
-    items = []
+    items: list[dict[str, object]] = []
     for sweep in (sweep for backend in backends for sweep in sweeps_of(backend)):
-        states = Counter(outcome.state for outcome in outcomes_of(args, sweep)) if sweep.backend == "tmux" else {}
+        states = (
+            Counter(outcome.state for outcome in outcomes_of(args, sweep)) if sweep.backend == "tmux" else Counter()
+        )
         text = ", ".join(f"{count} {state}" for state, count in states.items())
         item = {"name": sweep.name, "on": sweep.backend, "namespace": sweep.namespace, "trials": len(sweep.trials)}
         items.append(item | {"states": text})

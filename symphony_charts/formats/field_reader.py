@@ -184,7 +184,8 @@ class _Check:
 
     def _unknown(self, key: str, keys: list[str], path: str) -> Problem:
         snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
-        near = _meant(snake.replace("-", "_"), keys)
+        # A slip rarely changes the first letter: "worker" does not mean "order".
+        near = _meant(snake.replace("-", "_"), [name for name in keys if name[:1] == snake[:1]])
         known = f"known keys: {', '.join(sorted(keys))}" if keys else "drop it"
         step = self.advice(key, path, keys) or near or known
         return Problem(what=f'unknown key "{key}"', path=join(path, key), next=step)
@@ -208,7 +209,7 @@ class _Check:
         if fitting:
             yield from self.faults(value, fitting[0], path)
         elif not any(_is_scalar(value, choice) for choice in choices):
-            yield mismatch(value, " or ".join(_expected(choice) for choice in choices), path)
+            yield mismatch(value, " or ".join(dict.fromkeys(map(_expected, choices))), path)
 
     def _tagged(self, value: dict[str, object], structs: list[inspect.StructType], path: str) -> Iterator[Problem]:
         by_tag = {str(struct.tag): struct for struct in structs}

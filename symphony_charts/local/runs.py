@@ -240,7 +240,10 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
         raise NotFound(what, next="name one" if running else "start one: symph up SPEC")
     runs = runs_of(experiment)
     living = _live_of(runs)
-    if not runs or (live and not living):
+    if runs and live and not living:
+        step = f"symph logs {experiment} shows what it wrote; symph up SPEC starts it again"
+        raise NotFound(f'experiment "{experiment}" has ended', next=step)
+    if not runs:
         raise absent_experiment(experiment, [run.experiment for run in live_runs()])
     return living[-1] if living else runs[-1]
 

@@ -229,7 +229,8 @@ def _services(plan: LocalPlan) -> Iterator[ServiceStatus]:
 # Variables on which programs commonly depend.
 _NOTABLE = re.compile(
     r"PYTHON(?:PATH|HOME)|LD_(?:LIBRARY_PATH|PRELOAD)|CONDA_PREFIX|(?:HTTPS?|FTP|ALL|NO)_PROXY|\w*_(?:API_KEY|TOKEN)"
-    r"|(?:CUDA|NCCL|OMP|MKL|HF|WANDB|MLFLOW|TORCH|JAX|XLA|TF|AWS|GOOGLE|AZURE|MUJOCO|SSL|REQUESTS)_\w+",
+    r"|AWS_(?:PROFILE|(?:DEFAULT_)?REGION|ENDPOINT_URL|(?:SECRET_)?ACCESS_KEY(?:_ID)?)"
+    r"|(?:CUDA|NCCL|OMP|HF|WANDB|MLFLOW|TORCH|JAX|XLA|GOOGLE|AZURE|MUJOCO)_\w+",
     re.IGNORECASE,
 )
 # Number of last lines in which a failed process may name a variable.

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 
 from symphony_charts.errors import PlacementError
 from symphony_charts.placement.assign_rules import Decision
 from symphony_charts.placement.fit.demand import Demand, in_order, pending_demands
 from symphony_charts.placement.fit.devices import cluster_of, is_whole
 from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack, search, worth
-from symphony_charts.placement.fit.proof import cannot_fit, is_proven
+from symphony_charts.placement.fit.proof import Proofs, cannot_fit
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.system_load import empty_of, grown, system_demands, system_note
 from symphony_charts.placement.fit.verdicts import (
@@ -80,7 +80,7 @@ class Plan:
         if not lost:
             return None
         first = lost[0]
-        what = f"{len(lost)} of {len(self.groups)} groups cannot be scheduled"
+        what = f"{len(lost)} of {len(self.groups)} group{'s' * (len(self.groups) > 1)} cannot be scheduled"
         return PlacementError(f"{what}: {first.name} {first.why}", self.source, first.next)
 
     def summary(self) -> str:
@@ -90,7 +90,7 @@ class Plan:
         return f"{self.verdict} on {self.source}" + (f": {shown}" if shown else "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Loads:
     """One cluster with more and more pods.
 
@@ -100,6 +100,21 @@ class _Loads:
     own: Cluster
     system: Cluster
     full: Cluster
+
+    @cached_property
+    def proofs(self) -> Proofs:
+        return Proofs(self.full)
+
+    @cached_property
+    def rivals(self) -> tuple[tuple[str, str, Proofs], ...]:
+        """The pods that may take the place of the experiment's, a way out, and the proofs that hold without them."""
+        pending = ("pending pods of the cluster", _WAIT_OR_GROW, self.full, self.system)
+        system = ("the pods of kube-system", _ONE_NODE_MORE, self.system, self.own)
+        return tuple(
+            (name, step, Proofs(without))
+            for name, step, beside, without in (pending, system)
+            if beside.demands != without.demands
+        )
 
     def changed(self, change: Callable[[Cluster], Cluster]) -> _Loads:
         return _Loads(change(self.own), change(self.system), change(self.full))
@@ -236,7 +251,7 @@ def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Gr
             for name, count in demand.members:
                 yield Group(name=name, count=count, verdict="NO", why=why, next=nxt, demand=number)
             continue
-        proven = not cluster.unknown[number] and is_proven(loads.full, number) and is_whole(cluster, number)
+        proven = not cluster.unknown[number] and loads.proofs.holds(number) and is_whole(cluster, number)
         missing = packing.missing.get(number, 0)
         left_over = why_left_over(cluster, number, missing) if missing else ("", "")
         for name, count in reversed(demand.members):
@@ -260,10 +275,9 @@ def _packable_text(loads: _Loads, number: int) -> tuple[str, str]:
     cluster = loads.own
     if not is_whole(cluster, number):
         return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
-    if is_proven(loads.system, number):
-        return "a packing exists, but pending pods of the cluster may take its place", _WAIT_OR_GROW
-    if is_proven(cluster, number):
-        return "a packing exists, but the pods of kube-system may take its place", _ONE_NODE_MORE
+    for rivals, step, without in loads.rivals:
+        if without.holds(number):
+            return f"a packing exists, but {rivals} may take its place", step
     return "a packing exists, but an unlucky order of smaller pods may miss it", (
         "give it a pool or a higher priority of its own, or raise max_nodes"
     )

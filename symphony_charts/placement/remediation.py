@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from symphony_charts.placement.allocatable import NodeSpec, allocatable
 from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.fit.devices import cluster_of, is_whole
-from symphony_charts.placement.fit.proof import is_proven
+from symphony_charts.placement.fit.proof import Proofs
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.verdicts import Group
 from symphony_charts.placement.pools.pool import Pool
@@ -112,7 +112,7 @@ def _proves(cluster: Cluster, demand: int, number: int, changed: Pool) -> bool:
     """Return True if the group is PROVEN after pool `number` is `changed`, with all other groups."""
     pools = [changed if index == number else pool for index, pool in enumerate(cluster.pools)]
     after = cluster_of(pools, cluster.demands)
-    return not after.unknown[demand] and is_proven(after, demand) and is_whole(after, demand)
+    return not after.unknown[demand] and Proofs(after).holds(demand) and is_whole(after, demand)
 
 
 def _fewest(cluster: Cluster, demand: int, number: int) -> int:

@@ -189,6 +189,8 @@ class Settings(Keys, frozen=True, kw_only=True):
         if name is None:
             which = f"--env {' or --env '.join(names)}" if names else "--env NAME, or list environments in .symph.yaml"
             raise UsageError("which environment?", next=which)
+        if "=" in name:
+            raise UsageError(f'"{name}" is no environment', next=f"a variable of processes: -E {name}")
         if names and name not in names:
             step = hint(name, names, f"{self.path} has {', '.join(names)}")
             raise UsageError(f'no environment is called "{name}"', f"{self.path or '.symph.yaml'}, environments", step)

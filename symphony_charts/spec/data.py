@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
@@ -31,6 +32,10 @@ _HABITS = {
     "containers": "processes",
     "depends_on": "after",
     "entrypoint": "command",
+    "healthcheck": "ready",
+    "health_check": "ready",
+    "hostname": "names",
+    "when": "after",
     "environment": "env",
     "env_from": "env",
     "group": "groups",
@@ -60,6 +65,10 @@ def _advice(key: str, path: str, keys: list[str]) -> str:
         return "write `requests` and `limits` right here, without `resources` around them"
     if path and "restart" in keys and key in field_names(Experiment):
         return f"`{key}` belongs to the experiment: write it at the left margin"
+    if "requests" in keys and key in ("cpu", "cpus", "mem", "memory", "ram"):
+        return f"write `requests: {{{key[:3] if key.startswith('cpu') else 'memory'}: ...}}`"
+    if "mounts" in keys and key == "volumes":
+        return "a process has `mounts`; `volumes` at the left margin declares what several of them share"
     if not path and "processes" in keys and key in field_names(Process):
         return f"`{key}` belongs to a process: indent it below its name, below `processes:`"
     if not path and "processes" in keys and key == "services":
@@ -87,19 +96,22 @@ def read_record(
     Raises SpecError with the `problems` of the text, all faults of types, and those of the content that do not follow
     from them.
     """
-    found, part = list(problems), None
+    found = list(problems)
+    written, finished = None, None
+    part: Experiment | None
     try:
         written = part = to_record(data)
     except SpecError as error:
         known = {_without_line(problem.path) for problem in found}
         found += (problem for problem in error.problems if problem.path not in known)
         part = _sound_part(data, error.problems)
-    for step in (lambda one: finish(one, for_cluster=for_cluster), complete) if part is not None else ():
-        try:
-            finished = part = step(part)
-        except SpecError as error:
-            found += independent(error.problems, found)
-    if found:
+    if part is not None:
+        for step in (partial(finish, for_cluster=for_cluster), complete):
+            try:
+                finished = part = step(part)
+            except SpecError as error:
+                found += independent(error.problems, found)
+    if found or written is None or finished is None:
         raise SpecError(found)
     return written, finished
 
@@ -124,10 +136,14 @@ def independent(later: Sequence[Problem], earlier: Sequence[Problem]) -> list[Pr
     return [
         problem
         for problem in later
-        if not any(_is_below(path, problem.path) or _is_below(problem.path, path) for path in paths if path)
+        if not any(_is_same_place(path, problem.path) for path in paths if path)
         and _steps(problem.path)[-1] not in steps
         and (is_defined or (_REFERRING.isdisjoint(_steps(problem.path)) and "$(SYMPH_" not in problem.what))
     ]
+
+
+def _is_same_place(path: str, other: str) -> bool:
+    return _is_below(path, other) or _is_below(other, path) or _steps(path)[:-1] == _steps(other)
 
 
 def _steps(path: str) -> list[str]:

@@ -48,11 +48,6 @@ _OTHERS = {
 _SPEC_KEYS = ("processes", "groups")
 _FORMATS: tuple[tuple[str, Sequence[str], str, str], ...] = (
     ("services", _SPEC_KEYS, "a docker compose file", "symph import compose {path} --to experiment.yaml"),
-    ("version processes", ("groups", "name"), "a process-compose file", "its processes become `processes:`; " + _BEGIN),
-    ("session_name windows", (), "a tmuxp session", "each pane becomes a process; " + _BEGIN),
-    ("resources run", _SPEC_KEYS, "a SkyPilot task", "what `run` starts becomes a process; " + _BEGIN),
-    ("setup run", _SPEC_KEYS, "a SkyPilot task", "what `run` starts becomes a process; " + _BEGIN),
-    ("cluster_name provider", _SPEC_KEYS, "a Ray cluster", "its programs become processes; " + _BEGIN),
     ("apiVersion kind", (), "a Kubernetes manifest ({kind})", "kubectl apply -f {path} creates it; " + _BEGIN),
     ("apiVersion version", (), "the Chart.yaml of a Helm chart", "give the spec that it was made of"),
     ("repository", _SPEC_KEYS, "a settings file (.symph.yaml)", "give the spec beside it; " + _BEGIN),
@@ -117,7 +112,7 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
     }
     kind = re.search(r'^[ \t"]*kind"?[ \t]*:[ \t]*["\']?(\w+)', text, re.MULTILINE)
     found = [form[2:] for form in _FORMATS if keys.issuperset(form[0].split()) and keys.isdisjoint(form[1])]
-    tools = [(re.search(pattern, text, re.MULTILINE), *said) for pattern, *said in _TOOLS]
+    tools = [(re.search(pattern, text, re.MULTILINE), what, step) for pattern, what, step in _TOOLS]
     found += [(what, step) for match, what, step in tools if match]
     found += [(what, step) for pattern, what, step in _NAMES if re.fullmatch(pattern, path.name)]
     said = next(iter(found), _OTHERS.get(path.suffix))
@@ -244,7 +239,7 @@ def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experime
     text = _text_of(path)
     try:
         is_json = path.suffix == ".json" and bool(text.strip())
-        data, problems = (_json(text), []) if is_json else load_with_problems(text)
+        data, problems = (_json(text), list[Problem]()) if is_json else load_with_problems(text)
         complete = partial(with_files, folder=path.parent)
         return read_record(changed(data, changes), problems, complete=complete)
     except SpecError as error:

@@ -117,7 +117,9 @@ def parse_span(text: str, *, is_log: bool) -> Span:
     try:
         span = Span(key=key, low=float(low), high=float(high), is_log=is_log)
     except ValueError as error:
-        raise UsageError(f'{flag} takes KEY=LOW..HIGH, got "{text}"') from error
+        raise UsageError(
+            f'{flag} takes KEY=LOW..HIGH, got "{text}"', next=f"for example: {flag} {key}=0.1..1"
+        ) from error
     if not (math.isfinite(span.low) and math.isfinite(span.high) and span.low < span.high):
         raise UsageError(f'{flag} needs a low end below the high one, got "{text}"')
     if is_log and span.low <= 0:

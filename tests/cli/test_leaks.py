@@ -26,7 +26,7 @@ def test_a_token_is_refused_with_rule_and_line_and_never_shown(project: Project,
     assert [path.name for path in (project.folder / "checkout").iterdir()] == [".git"]
 
 
-@pytest.mark.parametrize("words", [(), ("--rule", "github-pat", "--path", "values.yaml"), ("--pattern", "ghp_.*")])
+@pytest.mark.parametrize("words", [(), ("--rule", "github-pat", "--path", "*.yaml"), ("--pattern", "ghp_.*")])
 @pytest.mark.parametrize("more", ["", "allow_leaks:  # ours\n  - fingerprint: x:1\n    reason: a test\n"])
 def test_what_is_allowed_with_a_reason_is_published(project: Project, words: tuple[str, ...], more: str) -> None:
     project.write(LEAK)

@@ -381,3 +381,13 @@ def test_a_runtime_folder_with_a_long_path_is_refused_before_anything_starts(
     assert "longer than 107 bytes" in done.stderr
     assert "next: set SYMPH_RUNTIME_DIR to a folder with a shorter path" in done.stderr
     assert symph("ls", "-a", "-o", "name").stdout == ""
+
+
+def test_the_status_of_one_experiment_shows_processes_services_and_events(folders: tuple[Path, Path]) -> None:
+    one, _ = folders
+    symph("up", cwd=one)
+    page = symph("status", "one", cwd=one).stdout
+    assert [title for title in ("WHERE", "GROUP  PROCESS", "AGE", "Started") if title not in page] == []
+    (item,) = json.loads(symph("status", "experiment.yaml", "-o", "json", cwd=one).stdout)["items"]
+    assert [process["name"] for process in item["details"]["processes"]] == ["agent"]
+    assert item["details"]["events"]

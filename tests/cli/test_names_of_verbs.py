@@ -41,10 +41,11 @@ def test_a_name_of_symphonys_means_the_verb_of_today(name: str) -> None:
 
 
 def test_help_shows_each_verb_once_and_none_of_its_other_names(capsys: pytest.CaptureFixture[str]) -> None:
-    for words, names in ((["help", "--all"], [verb.name for verb in VERBS]), (["--help"], sum(COMMON.values(), ()))):
+    common = [name for names in COMMON.values() for name in names]
+    for words, names in ((["help", "--all"], [verb.name for verb in VERBS]), (["--help"], common)):
         SymphonyParser().main(words)
         shown = re.findall(r"^  ([a-z][\w-]*)  ", capsys.readouterr().out, re.MULTILINE)
-        assert shown == list(names)
+        assert shown == names
 
 
 def test_help_of_a_verb_shows_common_options_first_and_one_entry_of_set(capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,15 +49,14 @@ TYPED = {
     "catalog import": ["catalog", "import", "pools.yaml"],
     "catalog show": ["catalog", "show", "n1-standard-8"],
     "catalog search": ["catalog", "search", "n1-standard"],
-    "doctor": ["doctor"],
     "describe": ["describe", NAME],
     "rm": ["rm", NAME, "--dry-run"],
     "push": ["push", f"dist/{NAME}-0.1.0.tgz", "a-folder-with-a-long-name/" * 4],
     "down": ["down", NAME],
     "local volumes": ["local", "volumes"],
 }
-# Its table is the one of `catalog show`.
-ALIKE = {"catalog refresh"}
+# Its table is the one of `catalog show`; doctor wraps its texts.
+ALIKE = {"catalog refresh", "doctor"}
 
 
 @pytest.fixture
@@ -115,3 +114,14 @@ def test_no_table_is_wider_than_the_terminal(
         assert tables, title
         wide[title] = [line for table in tables for line in table.splitlines() if output._width(line) > 80]
     assert {title: lines for title, lines in wide.items() if lines} == {}
+
+
+def test_doctor_wraps_its_advice_instead_of_cutting_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], private_places: Path
+) -> None:
+    assert private_places
+    monkeypatch.setattr(output, "room_of", lambda _form: 60)
+    assert main(["doctor"]) == 0
+    page = capsys.readouterr().out
+    assert max(map(len, page.splitlines())) <= 60
+    assert "\u2026" not in page

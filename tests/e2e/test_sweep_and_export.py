@@ -133,7 +133,7 @@ def test_a_workflow_has_the_trials_that_have_not_succeeded_yet(
         wanted = "succeeded" if code == "0" else "failed"
         eventually(lambda: _phase(symph, f"naps-code{code}") == wanted, 60, f"naps-code{code} {wanted}")
 
-    assert symph("sweep", "naps.json", "--grid", "code=0,3", "-d", "t").code == 0
+    assert symph("sweep", "naps.json", "--grid", "code=0,3", "--dest", "t").code == 0
     first = items_of(sweep("code=0,3"))
     assert [item["kept"] for item in first] == [False, False]
     make("0")

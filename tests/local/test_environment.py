@@ -143,7 +143,8 @@ def test_a_changed_variable_restarts_a_process_that_names_it_but_not_one_whose_p
 ) -> None:
     def digests(value: str) -> list[str]:
         monkeypatch.setenv("WANDB_MODE", value)
-        return [planned({"local": {"pass_env": words}}).digest for words in ("WANDB_MODE", "WANDB_*", [])]
+        passed: tuple[object, ...] = ("WANDB_MODE", "WANDB_*", [])
+        return [planned({"local": {"pass_env": words}}).digest for words in passed]
 
     (named, pattern, nothing), later = digests("a"), digests("b")
     assert [named == later[0], pattern == later[1], nothing == later[2]] == [False, True, True]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,3 +114,19 @@ def test_stranding_by_small_pods_is_packable_not_proven() -> None:
     pods = [PodKind((("cpu", 4),), 1), PodKind((("cpu", 1),), 4)]
     told = verdicts(plan_demands(as_demands(pods), as_pools([PoolKind("a", node, 2)])))
     assert told["d0"] == "PACKABLE"
+
+
+def test_most_replicated_groups_that_every_order_places_are_proven() -> None:
+    rng = random.Random(7)
+    proven = placed = 0
+    for _ in range(150):
+        node = (("cpu", rng.randint(3, 8)), ("memory", rng.randint(3, 8)), ("pods", rng.randint(2, 5)))
+        sizes = {(("cpu", rng.randint(1, 4)), ("memory", rng.randint(1, 4))) for _ in range(rng.randint(1, 3))}
+        pods = [PodKind(size, rng.randint(2, 3), port=rng.choice([0, 0, 0, 80])) for size in sorted(sizes)]
+        pools = [PoolKind("a", node, rng.randint(2, 4))]
+        told = verdicts(plan_demands(as_demands(pods), as_pools(pools)))
+        waits = Reference(pools, pods).waits
+        placed += waits.count(False)
+        proven += sum(told[f"d{number}"] == "PROVEN" for number, wait in enumerate(waits) if not wait)
+    assert placed > 50
+    assert proven >= 0.9 * placed

@@ -43,7 +43,7 @@ def test_kube_system_may_take_the_place_of_a_pod() -> None:
 
 
 def test_a_group_that_does_not_fit_leaves_room_for_kube_system_in_doubt_for_no_other() -> None:
-    shapes = [Shape(requests=(("cpu", cpu), ("memory", 64 * MIB), ("pods", 1))) for cpu in (2500, 200)]
+    shapes = [Shape(requests=(("cpu", cpu), ("memory", 64 * MIB), ("pods", 1))) for cpu in (2500, 900)]
     answer = plan_demands([Demand(shapes[0], [("a", 4)]), Demand(shapes[1], [("b", 2)])], pools())
     assert [group.verdict for group in answer.groups] == ["NO", "PACKABLE"]
 
@@ -94,12 +94,12 @@ def pod(cpu: str, **spec: Any) -> dict[str, Any]:
 def test_the_owners_own_objects_are_counted_as_they_are(tmp_path: Path) -> None:
     everywhere = {"kind": "DaemonSet", "metadata": {"name": "d"}, "spec": pod("250m")}
     other = {"kind": "DaemonSet", "metadata": {"name": "o"}, "spec": pod("1", nodeSelector={"no": "such"})}
-    spec = pod("2") | {"replicas": 3}
+    spec = pod("1200m") | {"replicas": 3}
     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
     (tmp_path / "own.json").write_text(json.dumps({"items": [everywhere, other, web]}))
     on = apply_system_option(pools(), str(tmp_path / "own.json"))
     assert on.pools[0].system["cpu"] == 250
-    answer = plan(on, 1500, 3)
+    answer = plan(on, 2500, 2)
     assert any("web x3" in note for note in answer.notes)
     assert answer.groups[0].verdict == "PACKABLE"
     assert plan(on, 2500, 3).groups[0].verdict == "UNKNOWN"

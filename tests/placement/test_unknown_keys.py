@@ -157,9 +157,11 @@ def test_a_reservation_bounds_its_pool_where_its_count_is_known() -> None:
     config = {"machine_type": "n2-standard-8", **affinity}
     body = {"name": "p", "location": "us-central1-a", "node_count": 9, "node_config": config}
     reservation = {"r": {"name": "r", "specific_reservation": {"count": 3}}}
-    data = {"resource": {"google_container_node_pool": {"p": body}, "google_compute_reservation": reservation}}
+    data: Any = {"resource": {"google_container_node_pool": {"p": body}, "google_compute_reservation": reservation}}
     pool = pools_of_data(data, "p.tf.json").pools[0]
     assert (pool.max_nodes, pool.min_nodes, pool.uncertainties) == (3, 3, ())
+    data["resource"]["google_container_node_pool"]["q"] = {**body, "name": "q"}
+    assert verdict(pools_of_data(data, "p.tf.json"), shape()).verdict == "UNKNOWN"
 
 
 @pytest.mark.parametrize("toleration", [(), (Toleration(operator="Exists"),)])

@@ -426,7 +426,8 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
 def _name_job(metadata: Fields, draft: Draft) -> None:
     """Shorten the job's name so that the names of its pods fit, and make it valid."""
     written, path, pods = draft.name, metadata.at("name"), {**draft.processes, **draft.groups}
-    longest = max((len(f"-{name}-{int(sub(pods, name).get('replicas', 1)) - 1}") for name in pods), default=0)
+    # As many digits as the number of replicas has.
+    longest = max((len(f"-{name}-{sub(pods, name).get('replicas', 1)}") for name in pods), default=0)
     room = _LONGEST_POD - longest if draft.workload.get("kind") == "dijob" else _LONGEST_JOB
     draft.name = draft.names.clean(written, path, min(room, _LONGEST_JOB))
     if "." in written:

@@ -7,8 +7,6 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from importlib import metadata
 from pathlib import Path
 
 from symphony_charts.errors import NotFound, SpecError, SymphError, ToolFailed, ToolMissing
@@ -41,10 +39,10 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
 
 def installed_version() -> str:
     """Return the version of the installed TorchX; empty without one."""
-    for name in ("torchx", "torchx-nightly"):
-        with suppress(metadata.PackageNotFoundError):
-            return metadata.version(name)
-    return ""
+    try:
+        return str(importlib.import_module("torchx").__version__)
+    except ImportError:
+        return ""
 
 
 def _find(component: str) -> Callable[..., object]:

@@ -92,8 +92,8 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
     """
     for number, mount in enumerate(mounts):
         if mount.local is not None:
-            source = str(PurePosixPath(machine.spec_dir) / mount.local)
-            yield Bind(source=source, target=mount.at, read_only=mount.read_only)
+            here = str(PurePosixPath(machine.spec_dir) / mount.local)
+            yield Bind(source=here, target=mount.at, read_only=mount.read_only)
             continue
         volume = experiment.volumes[mount.volume]
         source = _source(volume, mount, pod, machine, f"mounts[{number}]")

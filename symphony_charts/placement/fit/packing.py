@@ -6,7 +6,8 @@ least. Integers only, ties broken by name, so the same input gives the same pack
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_left, insort
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -38,12 +39,37 @@ class Packing:
     missing: dict[int, int] = field(default_factory=dict)
 
 
+_Node = tuple[int, Vector, Contents]  # class, free resources, contents
+# The most open nodes that are compared for one demand.
+_MOST_OPEN, _MOST_SEEN = 32, 96
+
+
 @dataclass(slots=True)
 class _State:
+    """The number of equal open nodes, and these nodes in the order of what is free in the dimension `main`.
+
+    `unopened_groups` are the classes that still have nodes, those of equal cost and free resources together.
+    """
+
     cluster: Cluster
     unopened: list[int]
-    open_nodes: dict[int, dict[tuple[Vector, Contents], int]]
     costs: list[float]
+    ranks: list[tuple[str, int]]
+    unopened_groups: list[list[int]]
+    main: int
+    open_nodes: dict[_Node, int] = field(default_factory=dict)
+    by_free: list[tuple[int, _Node]] = field(default_factory=list)
+
+    def add(self, node: _Node, count: int) -> None:
+        before = self.open_nodes.get(node, 0)
+        entry = node[1][self.main], node
+        if not before:
+            insort(self.by_free, entry)
+        if before + count:
+            self.open_nodes[node] = before + count
+        else:
+            del self.open_nodes[node]
+            del self.by_free[bisect_left(self.by_free, entry)]
 
 
 def orders(cluster: Cluster) -> list[list[int]]:
@@ -71,11 +97,18 @@ def orders(cluster: Cluster) -> list[list[int]]:
 
 def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
     """Pack the demands in `order`; pods that do not fit are left over."""
+    costs = node_costs(cluster)
+    ranks = [(cluster.pools[node.pool].name, number) for number, node in enumerate(cluster.classes)]
+    groups: dict[object, list[int]] = defaultdict(list)
+    for number in sorted((n for n, node in enumerate(cluster.classes) if node.count), key=ranks.__getitem__):
+        groups[costs[number], cluster.classes[number].free].append(number)
     state = _State(
         cluster=cluster,
         unopened=[node.count for node in cluster.classes],
-        open_nodes={},
-        costs=node_costs(cluster),
+        costs=costs,
+        ranks=ranks,
+        unopened_groups=list(groups.values()),
+        main=cluster.dimensions.index("cpu") if "cpu" in cluster.dimensions else 0,
     )
     packing = Packing()
     for demand in order:
@@ -83,11 +116,8 @@ def pack(cluster: Cluster, order: Sequence[int]) -> Packing:
         left = _open_new(state, demand, left)
         if left:
             packing.missing[demand] = left
-    for node in sorted(state.open_nodes):
-        for (free, contents), count in sorted(
-            state.open_nodes[node].items(), key=lambda item: (item[0][1], item[0][0])
-        ):
-            packing.nodes.append(Filled(node, contents, free, count))
+    for node, free, contents in sorted(state.open_nodes, key=lambda found: (found[0], found[2], found[1])):
+        packing.nodes.append(Filled(node, contents, free, state.open_nodes[node, free, contents]))
     return packing
 
 
@@ -102,35 +132,49 @@ def node_costs(cluster: Cluster) -> list[float]:
 
 def room_for(free: Vector, need: Vector) -> int:
     """Return the number of pods of `need` that fit in `free`."""
-    return min((have // wanted for have, wanted in zip(free, need, strict=True) if wanted), default=0)
+    room = -1
+    for have, wanted in zip(free, need, strict=True):
+        if have < wanted:
+            return 0
+        if wanted and (room < 0 or have // wanted < room):
+            room = have // wanted
+    return max(room, 0)
 
 
 def _fill_open(state: _State, demand: int, left: int) -> int:
     """Put pods on nodes that already have some, fullest node first; return the number left."""
-    if not left:
-        return 0
-    need, anti_affine = state.cluster.needs[demand], state.cluster.anti_affine[demand]
-    fitting = []
-    for node in state.cluster.fits[demand]:
-        for (free, contents), count in state.open_nodes.get(node, {}).items():
-            if anti_affine and any(other in anti_affine for other, _ in contents):
-                continue
-            room = room_for(free, need)
-            if room:
-                room = 1 if demand in anti_affine else room
-                fitting.append((_slack(free, need, room), node, free, contents, room, count))
-    for _, node, free, contents, room, count in sorted(fitting):
-        if not left:
+    while left:
+        fitting = sorted(_fitting(state, demand))
+        for _, node, room in fitting:
+            full = min(state.open_nodes[node], left // room)
+            if full:
+                _move(state, node, full, demand, room)
+                left -= full * room
+            elif left:
+                _move(state, node, 1, demand, left)
+                left = 0
+        if len(fitting) < _MOST_OPEN:
             break
-        full = min(count, left // room)
-        if full:
-            _move(state, node, (free, contents), full, demand, room)
-            left -= full * room
-        if left and full < count:
-            part = min(left, room)
-            _move(state, node, (free, contents), 1, demand, part)
-            left -= part
     return left
+
+
+def _fitting(state: _State, demand: int) -> Iterator[tuple[float, _Node, int]]:
+    """Yield (slack, node, number of pods that fit) of open nodes, those with least free in the main dimension first."""
+    cluster = state.cluster
+    need, anti_affine, rooms = cluster.needs[demand], cluster.anti_affine[demand], cluster.fits[demand]
+    found = 0
+    first = bisect_left(state.by_free, (need[state.main],))
+    for _, node in state.by_free[first : first + _MOST_SEEN]:
+        where, free, contents = node
+        if where not in rooms or (anti_affine and any(other in anti_affine for other, _ in contents)):
+            continue
+        room = room_for(free, need)
+        if room:
+            room = 1 if demand in anti_affine else room
+            yield _slack(free, need, room), node, room
+            found += 1
+            if found == _MOST_OPEN:
+                return
 
 
 def _slack(free: Vector, need: Vector, room: int) -> float:
@@ -140,52 +184,34 @@ def _slack(free: Vector, need: Vector, room: int) -> float:
 def _open_new(state: _State, demand: int, left: int) -> int:
     """Open nodes where the rest costs least: full ones first, then a partly filled one; return the number left."""
     cluster, rooms = state.cluster, state.cluster.fits[demand]
-    choices = [node for node in rooms if state.unopened[node]]
-    while left and choices:
-        best = _cheapest(cluster, state.costs, choices, demand, left)
-        room = rooms[best]
-        key = (cluster.classes[best].free, ())
-        full = min(state.unopened[best], left // room)
-        state.open_nodes.setdefault(best, {})
-        if full:
-            _open(state, best, key, full, demand, room)
-            left -= full * room
-        elif left:
-            _open(state, best, key, 1, demand, min(left, room))
-            left -= min(left, room)
-        choices = [node for node in choices if state.unopened[node]]
+    while left and rooms:
+        # Nodes of one group differ in their names alone.
+        firsts = (next((node for node in group if node in rooms), None) for group in state.unopened_groups)
+        choices = [node for node in firsts if node is not None]
+        if not choices:
+            break
+        costs = {node: (state.costs[node] * -(-left // rooms[node]), state.ranks[node]) for node in choices}
+        best = min(costs, key=costs.__getitem__)
+        full = min(state.unopened[best], left // rooms[best])
+        nodes, pods = (full, rooms[best]) if full else (1, left)
+        state.unopened[best] -= nodes
+        if not state.unopened[best]:
+            next(group for group in state.unopened_groups if best in group).remove(best)
+        state.add((best, cluster.classes[best].free, ()), nodes)
+        _move(state, (best, cluster.classes[best].free, ()), nodes, demand, pods)
+        left -= nodes * pods
     return left
 
 
-def _cheapest(cluster: Cluster, costs: Sequence[float], choices: Sequence[int], demand: int, left: int) -> int:
-    """Return the class on which placing the rest costs least, as if there were enough of its nodes."""
-
-    def cost(node: int) -> tuple[float, str, int]:
-        pool = cluster.pools[cluster.classes[node].pool].name
-        return costs[node] * -(-left // cluster.fits[demand][node]), pool, node
-
-    return min(choices, key=cost)
-
-
-def _open(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
-    state.unopened[node] -= count
-    state.open_nodes[node][key] = state.open_nodes[node].get(key, 0) + count
-    _move(state, node, key, count, demand, pods)
-
-
-def _move(state: _State, node: int, key: tuple[Vector, Contents], count: int, demand: int, pods: int) -> None:
-    """Put `pods` more pods of `demand` on `count` of the nodes in the state `key`."""
-    here = state.open_nodes[node]
-    here[key] -= count
-    if not here[key]:
-        del here[key]
-    free, contents = key
+def _move(state: _State, node: _Node, count: int, demand: int, pods: int) -> None:
+    """Put `pods` more pods of `demand` on each of `count` nodes that are equal to `node`."""
+    where, free, contents = node
     need = state.cluster.needs[demand]
     rest = tuple(have - wanted * pods for have, wanted in zip(free, need, strict=True))
     held = dict(contents)
     held[demand] = held.get(demand, 0) + pods
-    after = (rest, tuple(sorted(held.items())))
-    here[after] = here.get(after, 0) + count
+    state.add(node, -count)
+    state.add((where, rest, tuple(sorted(held.items()))), count)
 
 
 def worth(cluster: Cluster, packing: Packing) -> tuple[int, int, float, int]:
@@ -196,7 +222,6 @@ def worth(cluster: Cluster, packing: Packing) -> tuple[int, int, float, int]:
     return len(packing.missing), left, round(price, 3), sum(filled.count for filled in packing.nodes)
 
 
-_Node = tuple[int, Vector, Contents]  # class, free resources, contents
 # Beyond these sizes a search takes too long.
 _MOST_PODS, _MOST_NODES, _MOST_STEPS = 60, 60, 20_000
 

@@ -1,68 +1,262 @@
 """Prove that every order of the scheduler places a demand, or that no placement exists.
 
 kube-scheduler takes pods one by one in any order and spreads them, so a packing alone proves nothing. For a demand p,
-`is_proven` lets an adversary place all other pods: if even the adversary cannot make every node too full for one more
-p, then p always finds a node. `cannot_fit` looks for a set of demands that needs more than its nodes have.
+an adversary places all other pods: if it cannot make every node too full for one more p, then p always finds a node.
+`Proofs.holds` tries bounds on what the adversary can do, and for small cases everything that it can do. `cannot_fit`
+looks for a set of demands that needs more than its nodes have.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import islice
 from math import gcd
 
-from symphony_charts.placement.fit.supply import Cluster
+from symphony_charts.placement.fit.supply import Cluster, Vector
+
+# Beyond these numbers of other demands, of nodes and of steps, the closer bound and the search take too long.
+_MOST_DEMANDS, _MOST_NODES, _MOST_STEPS = 128, 64, 6000
+# Beyond this number of units, the possible sums of sizes are not enumerated.
+_MOST_UNITS = 1 << 14
+# The number of sets of nodes that `cannot_fit` tries.
+_MOST_SETS = 256
 
 
-def is_proven(cluster: Cluster, demand: int) -> bool:
-    """Return True if no order and no scoring of the scheduler can leave a pod of `demand` pending.
+@dataclass(frozen=True, slots=True)
+class _Rivals:
+    """The demands that may use some nodes, with the number, the sums and the common divisors of their pods."""
 
-    A node is closed to p in dimension d once the other pods use at least free - need + 1 of it (rounded up to a
-    multiple of the greatest common divisor of all sizes). The total of the other pods limits how many nodes can be
-    closed; over several dimensions the numbers add up. If no other demand can use these nodes, the count is exact.
-    """
-    rooms = cluster.fits[demand]
-    total_nodes = cluster.nodes_in(rooms)
-    if not total_nodes:
+    demands: list[int]
+    pods: int
+    totals: Vector
+    divisors: Vector
+
+
+class Proofs:
+    """Proofs on one cluster; what demands with the same nodes have in common is computed once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._by_reach: dict[frozenset[int], list[int]] = defaultdict(list)
+        self._users: dict[int, list[frozenset[int]]] = defaultdict(list)
+        self._rivals: dict[frozenset[int], _Rivals] = {}
+        self._free: dict[frozenset[int], list[Counter[int]]] = {}
+        self._steps_left = 10 * _MOST_STEPS
+        for number, demand in enumerate(cluster.demands):
+            if demand.count:
+                reach = frozenset((*cluster.fits[number], *cluster.maybe[number]))
+                self._by_reach[reach].append(number)
+        for reach in self._by_reach:
+            for node in reach:
+                self._users[node].append(reach)
+
+    def holds(self, demand: int) -> bool:
+        """Return True if no order and no scoring of the scheduler can leave a pod of `demand` pending."""
+        cluster = self._cluster
+        rooms, count = cluster.fits[demand], cluster.demands[demand].count
+        total_nodes, nodes = cluster.nodes_in(rooms), frozenset(rooms)
+        if not total_nodes:
+            return False
+        rivals = self._rivals_on(nodes)
+        if rivals.pods == count:
+            return sum(cluster.classes[node].count * room for node, room in rooms.items()) >= count
+        # A node that is closed holds a pod.
+        if rivals.pods - 1 < total_nodes or self._closable(demand, nodes, rivals) < total_nodes:
+            return True
+        if len(rivals.demands) > _MOST_DEMANDS:
+            return False
+        others = {other: cluster.demands[other].count - (other == demand) for other in rivals.demands}
+        steps = min(_MOST_STEPS, self._steps_left) if total_nodes <= _MOST_NODES else 0
+        adversary = _Adversary(cluster, demand, {other: number for other, number in others.items() if number}, steps)
+        if adversary.is_outweighed():
+            return True
+        can_close = adversary.can_close_all()
+        self._steps_left -= steps - max(0, adversary.steps_left)
+        return not can_close
+
+    def _rivals_on(self, nodes: frozenset[int]) -> _Rivals:
+        if nodes in self._rivals:
+            return self._rivals[nodes]
+        cluster = self._cluster
+        few = {reach: None for node in nodes for reach in self._users[node]} if len(nodes) <= 8 else self._by_reach
+        found = [other for reach in few if not reach.isdisjoint(nodes) for other in self._by_reach[reach]]
+        totals, divisors = [0] * len(cluster.dimensions), [0] * len(cluster.dimensions)
+        for other in found:
+            count = cluster.demands[other].count
+            for dimension, size in enumerate(cluster.needs[other]):
+                totals[dimension] += size * count
+                divisors[dimension] = gcd(divisors[dimension], size)
+        pods = sum(cluster.demands[other].count for other in found)
+        self._rivals[nodes] = _Rivals(sorted(found), pods, tuple(totals), tuple(divisors))
+        return self._rivals[nodes]
+
+    def _closable(self, demand: int, nodes: frozenset[int], rivals: _Rivals) -> int:
+        """Return the number of nodes that the rivals could close if their pods were fluid.
+
+        A node is closed in a dimension once they use at least free - need + 1 of it, rounded up to a multiple of the
+        common divisor of all sizes. Over several dimensions the numbers add up.
+        """
+        cluster = self._cluster
+        if nodes not in self._free:
+            self._free[nodes] = [Counter() for _ in cluster.dimensions]
+            for node in nodes:
+                for dimension, free in enumerate(cluster.classes[node].free):
+                    self._free[nodes][dimension][free] += cluster.classes[node].count
+        apart = cluster.anti_affine[demand]
+        closed = sum(cluster.demands[other].count for other in rivals.demands if other in apart) if apart else 0
+        for dimension, need in enumerate(cluster.needs[demand]):
+            divisor = rivals.divisors[dimension]
+            if not need or not divisor:
+                continue
+            total = rivals.totals[dimension] - need
+            for free, count in sorted(self._free[nodes][dimension].items()):
+                price = -(-(free - need + 1) // divisor) * divisor
+                number = min(count, total // price)
+                closed += number
+                total -= number * price
+                if number < count:
+                    break
+        return closed
+
+
+@dataclass(slots=True)
+class _Adversary:
+    """Someone who places the pods `others` (demand -> number) to leave no room for one pod of `demand`."""
+
+    cluster: Cluster
+    demand: int
+    others: dict[int, int]
+    steps_left: int
+    _prices: dict[tuple[Vector, tuple[int, ...]], dict[int, int]] = field(default_factory=dict)
+
+    def is_outweighed(self) -> bool:
+        """Return True if all pods together weigh less than what some of the nodes need to be closed.
+
+        A pod weighs at most as much as one node needs, in the dimension in which it weighs most.
+        """
+        cluster, apart = self.cluster, self.cluster.anti_affine[self.demand]
+        prices = {node: self._prices_of(node) for node in cluster.fits[self.demand]}
+        if not apart and not all(prices.values()):
+            return True  # nothing closes this node
+        totals = [sum(cluster.needs[o][d] * n for o, n in self.others.items()) for d in range(len(cluster.dimensions))]
+        hardest = sorted(
+            prices, key=lambda node: (-min((p / totals[d] for d, p in prices[node].items()), default=1), node)
+        )
+        for last in range(len(hardest), max(0, len(hardest) - 8), -1):
+            nodes = hardest[:last]
+            dimensions = {dimension for node in nodes for dimension in prices[node]}
+            least = {d: min(prices[node][d] for node in nodes if d in prices[node]) for d in dimensions}
+            most = {d: max(prices[node][d] for node in nodes if d in prices[node]) for d in dimensions}
+            worth = {
+                node: min((Fraction(price, least[d]) for d, price in prices[node].items()), default=Fraction(1))
+                for node in nodes
+            }
+            highest, weight = max(worth.values()), Fraction(0)
+            for other, number in self.others.items():
+                if cluster.may_use(other, nodes):
+                    each = max(
+                        (Fraction(min(cluster.needs[other][d], most[d]), least[d]) for d in dimensions), default=0
+                    )
+                    weight += number * (max(each, highest) if other in apart else each)
+            if weight < sum(cluster.classes[node].count * worth[node] for node in nodes):
+                return True
         return False
-    pods = {
-        number: other.count
-        for number, other in enumerate(cluster.demands)
-        if number != demand and other.count and cluster.may_use(number, rooms)
-    }
-    count = cluster.demands[demand].count
-    if not pods:
-        return sum(cluster.classes[node].count * room for node, room in rooms.items()) >= count
-    if count > 1:
-        pods[demand] = count - 1
-    if sum(pods.values()) < total_nodes:
-        return True  # a node that is closed holds one of them
-    closed = sum(n for other, n in pods.items() if other in cluster.anti_affine[demand])
-    for dimension, need in enumerate(cluster.needs[demand]):
-        if need and closed < total_nodes:
-            closed += _closable(cluster, rooms, dimension, need, pods)
-    return closed < total_nodes
+
+    def _prices_of(self, node: int) -> dict[int, int]:
+        """Return, by dimension, the least sum of sizes that leaves too little of a node for the demand."""
+        cluster = self.cluster
+        free, users = cluster.classes[node].free, tuple(o for o in self.others if cluster.may_use(o, (node,)))
+        if (free, users) not in self._prices:
+            found = {}
+            for dimension, need in enumerate(cluster.needs[self.demand]):
+                sizes = {cluster.needs[other][dimension] for other in users} - {0}
+                if need and sizes:
+                    found[dimension] = _least_sum(sizes, free[dimension] - need + 1)
+            self._prices[free, users] = found
+        return self._prices[free, users]
+
+    def can_close_all(self) -> bool:
+        """Return True if some placement closes every node; also if there is no time to try all placements."""
+        patterns = {node: list(self._patterns(node)) for node in self.cluster.fits[self.demand] if self.steps_left > 0}
+        if self.steps_left <= 0:
+            return True
+        order = sorted(patterns, key=lambda node: (len(patterns[node]), node))
+        return self._cover(
+            [(patterns[node], self.cluster.classes[node].count) for node in order], 0, 0, 0, self.others, set()
+        )
+
+    def _patterns(self, node: int) -> Iterator[dict[int, int]]:
+        """Yield all sets of pods that close one node of a class and of which the last pod is needed for it."""
+        cluster = self.cluster
+        users = [other for other in self.others if cluster.may_use(other, (node,))]
+        need, apart = cluster.needs[self.demand], cluster.anti_affine[self.demand]
+
+        def extended(first: int, free: Vector, held: dict[int, int]) -> Iterator[dict[int, int]]:
+            self.steps_left -= 1
+            if self.steps_left <= 0:
+                return
+            if any(have < wanted for have, wanted in zip(free, need, strict=True)) or not apart.isdisjoint(held):
+                yield held
+                return
+            for index in range(first, len(users)):
+                other = users[index]
+                rest = tuple(have - wanted for have, wanted in zip(free, cluster.needs[other], strict=True))
+                is_used_up = held.get(other, 0) == self.others[other]
+                if min(rest) >= 0 and not is_used_up and cluster.anti_affine[other].isdisjoint(held):
+                    yield from extended(index, rest, {**held, other: held.get(other, 0) + 1})
+
+        return extended(0, cluster.classes[node].free, {})
+
+    def _cover(
+        self,
+        classes: Sequence[tuple[list[dict[int, int]], int]],
+        index: int,
+        closed: int,
+        first: int,
+        left: Mapping[int, int],
+        dead: set[tuple[object, ...]],
+    ) -> bool:
+        """Return True if the pods `left` can close all nodes from node number `closed` of class `index` on."""
+        while index < len(classes) and closed == classes[index][1]:
+            index, closed, first = index + 1, 0, 0
+        if index == len(classes):
+            return True
+        missing = sum(count for _, count in classes[index:]) - closed
+        state = (index, closed, first, *left.values())
+        self.steps_left -= 1
+        if self.steps_left <= 0:
+            return True
+        if missing > sum(left.values()) or state in dead:
+            return False
+        dead.add(state)
+        patterns = classes[index][0]
+        for number in range(first, len(patterns)):
+            rest = {other: count - patterns[number].get(other, 0) for other, count in left.items()}
+            if min(rest.values()) >= 0 and self._cover(classes, index, closed + 1, number, rest, dead):
+                return True
+        return False
 
 
-def _closable(cluster: Cluster, rooms: Iterable[int], dimension: int, need: int, pods: dict[int, int]) -> int:
-    """Return the maximum number of nodes that `pods` can close in one dimension, cheapest first."""
-    sizes = {other: cluster.needs[other][dimension] for other in pods}
-    common = gcd(*sizes.values())
-    if not common:
-        return 0
-    total = sum(sizes[other] * number for other, number in pods.items())
-    closed = 0
-    prices = Counter[int]()
-    for node in rooms:
-        node_class = cluster.classes[node]
-        prices[-(-(node_class.free[dimension] - need + 1) // common) * common] += node_class.count
-    for price, count in sorted(prices.items()):
-        number = min(count, total // price)
-        closed += number
-        total -= number * price
-        if number < count:
-            break
-    return closed
+def _least_sum(sizes: Iterable[int], least: int) -> int:
+    """Return the smallest sum of any number of `sizes` that is at least `least`."""
+    ordered = sorted(sizes)
+    divisor = gcd(*ordered)
+    units = -(-least // divisor)
+    single = min((size // divisor for size in ordered if size >= least), default=units + ordered[-1] // divisor)
+    if units > _MOST_UNITS:
+        return min(single, units) * divisor
+    sums = 1
+    for size in ordered:
+        step = size // divisor
+        while step < single:
+            sums |= sums << step
+            step *= 2
+        sums &= (1 << single) - 1
+    above = sums >> units
+    return (units + (above & -above).bit_length() - 1 if above else single) * divisor
 
 
 def cannot_fit(cluster: Cluster) -> bool:
@@ -73,32 +267,35 @@ def cannot_fit(cluster: Cluster) -> bool:
     """
     if cluster.splits_zones:
         return False
-    tried: set[frozenset[int]] = set()
-    asking = [i for i, demand in enumerate(cluster.demands) if demand.count]
-    for rooms in cluster.fits:
-        nodes = frozenset(rooms)
-        if nodes and nodes not in tried:
-            tried.add(nodes)
-            bound = [i for i in asking if cluster.fits[i] and cluster.fits[i].keys() <= nodes]
-            if _is_overfull(cluster, nodes, bound):
-                return True
-    everything = frozenset(node for rooms in cluster.fits for node in rooms)
-    return everything not in tried and _is_overfull(cluster, everything, [i for i in asking if cluster.fits[i]])
+    by_nodes: dict[frozenset[int], list[int]] = defaultdict(list)
+    for number, demand in enumerate(cluster.demands):
+        if demand.count and cluster.fits[number]:
+            by_nodes[frozenset(cluster.fits[number])].append(number)
+    everything = frozenset(node for nodes in by_nodes for node in nodes)
+    for nodes in dict.fromkeys((everything, *islice(by_nodes, _MOST_SETS))):
+        bound = [number for inner, numbers in by_nodes.items() if inner <= nodes for number in numbers]
+        if bound and _is_overfull(cluster, nodes, bound):
+            return True
+    return False
 
 
 def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    classes = [cluster.classes[node] for node in sorted(nodes)]
     for dimension in range(len(cluster.dimensions)):
-        sizes = {i: cluster.needs[i][dimension] for i in demands if cluster.needs[i][dimension]}
-        if not sizes:
-            continue
-        common = gcd(*sizes.values())
-        asked = sum(size * cluster.demands[i].count for i, size in sizes.items())
-        if asked > sum(node.count * (node.free[dimension] // common * common) for node in classes):
+        pods = Counter[int]()
+        for number in demands:
+            pods[cluster.needs[number][dimension]] += cluster.demands[number].count
+        del pods[0]
+        free = Counter[int]()
+        for node in nodes:
+            free[cluster.classes[node].free[dimension]] += cluster.classes[node].count
+        common = gcd(*pods)
+        asked = sum(size * count for size, count in pods.items())
+        if pods and asked > sum(count * (have // common * common) for have, count in free.items()):
             return True
-        for least in sorted(set(sizes.values())):
-            pods = sum(cluster.demands[i].count for i, size in sizes.items() if size >= least)
-            if pods > sum(node.count * (node.free[dimension] // least) for node in classes):
+        largest = 0
+        for size in sorted(pods, reverse=True):
+            largest += pods[size]
+            if largest > sum(count * (have // size) for have, count in free.items()):
                 return True
     return _are_anti_affine_too_many(cluster, nodes, demands)
 
@@ -108,7 +305,7 @@ def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: 
         if demand not in cluster.anti_affine[demand]:
             continue
         clique = [demand]
-        for other in sorted(cluster.anti_affine[demand] & set(demands)):
+        for other in sorted(cluster.anti_affine[demand].intersection(demands)):
             if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
                 clique.append(other)
         if sum(cluster.demands[i].count for i in set(clique)) > cluster.nodes_in(nodes):

@@ -177,8 +177,10 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     filtered = [_allowed(with_admission(demand.shape), classes, groups.values()) for demand in demands]
     allowed = tuple(found for found, _ in filtered)
     anti_affine, unknown = _anti_affine(demands)
+    frees = [node.free for node in classes]
+    distinct = set(frees)
     possible = tuple(
-        _fits(need, sorted(allow), classes, alone=index in anti_affine[index])
+        _fits(need, sorted(allow), frees, distinct, alone=index in anti_affine[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     maybe = tuple(
@@ -310,15 +312,14 @@ def _uncertainties(node: NodeClass, domains: Domains, label: str | None) -> Iter
         )
 
 
-def _fits(need: Vector, allowed: Iterable[int], classes: tuple[NodeClass, ...], *, alone: bool) -> dict[int, int]:
+def _fits(
+    need: Vector, allowed: Iterable[int], frees: Sequence[Vector], distinct: Iterable[Vector], *, alone: bool
+) -> dict[int, int]:
+    """Return the number of pods that fit on each class; `frees` are the free resources of all classes."""
     wanted = [(index, amount) for index, amount in enumerate(need) if amount]
-    result = {}
-    for number in allowed:
-        free = classes[number].free
-        count = min(free[index] // amount for index, amount in wanted)
-        if count:
-            result[number] = 1 if alone else count
-    return result
+    rooms = {free: min(free[index] // amount for index, amount in wanted) for free in distinct}
+    found = ((number, rooms[frees[number]]) for number in allowed)
+    return {number: 1 if alone else room for number, room in found if room}
 
 
 def _anti_affine(demands: Sequence[Demand]) -> tuple[tuple[frozenset[int], ...], list[dict[str, None]]]:

@@ -247,7 +247,11 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     more = -(-missing // rooms[best])
     names = sorted({cluster.pools[cluster.classes[node].pool].name for node in rooms})
     full = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
-    limit = f"its maximum of {pool.max_nodes} nodes" if len(names) == 1 else "their maximum of nodes"
+    limit = (
+        f"its maximum of {pool.max_nodes} node{'s' * (pool.max_nodes != 1)}"
+        if len(names) == 1
+        else "their maximum of nodes"
+    )
     what = f"{count - missing} of {count} fit; {full} {'is' if len(names) == 1 else 'are'} full at {limit}"
     if pool.is_multi_host:
         slices = -(-missing // max(1, pool.max_nodes))

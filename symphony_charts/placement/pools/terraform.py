@@ -7,6 +7,7 @@ of those files pass one attribute map per pool, and the settings of its cluster.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -165,11 +166,22 @@ def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Ca
     for _, values, found in clusters:
         inner = pools_of_cluster(values, catalog, found)
         pools += (pool for pool in inner if pool is not None and pool.name not in known)
+    named_reservations = Counter(pool.reservation for pool in pools if pool is not None and pool.reservation in sizes)
+    pools = [
+        _with_doubt(pool, f"reservation {pool.reservation} is shared with other pools")
+        if pool is not None and named_reservations[pool.reservation] > 1
+        else pool
+        for pool in pools
+    ]
     growing = tuple(reason for _, values, _ in clusters for reason in autoscaled(values))
     if not any(pools) and not faults.problems:
         what = f"no node pools of GKE in this file{''.join(f': {reason}' for reason in growing[:1])}"
         faults.add(what, "", f"give the output of `terraform show -json PLAN` if modules make them; else {ELSEWHERE}")
     return Pools(pools=tuple(pool for pool in pools if pool is not None), autoscaled=growing)
+
+
+def _with_doubt(pool: Pool, text: str) -> Pool:
+    return replace(pool, uncertainties=(*pool.uncertainties, Uncertainty(text=text)))
 
 
 def _cluster_of(pool: Fields) -> str:

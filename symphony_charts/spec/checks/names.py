@@ -297,7 +297,9 @@ _LINES = ("command", "args", "cmds", "preamble")
 
 
 def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
-    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
+    items = list(value.items()) if isinstance(value, Mapping) else []
+    if isinstance(value, (list, tuple)):
+        items = list(enumerate(value))
     yield from ((join(path, key), text) for key, text in items if isinstance(text, str) and "$(" in text)
 
 

@@ -135,7 +135,7 @@ def _fetch(cache: Cache, timeout_s: float, *words: str) -> Completed:
     return read(cache, cache.repo, "fetch", "--quiet", "--no-tags", *words, timeout_s=timeout_s)
 
 
-def read(cache: Cache, repo: Path, *argv: str, timeout_s: float, **options: Any) -> Completed:
+def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **options: Any) -> Completed:
     """Run git in `repo` to read from the remote; ask again while a connection or the server fails.
 
     Returns its result, success or not. Raises ToolFailed after a timeout, or if the host accepts no connection.
@@ -150,7 +150,7 @@ def read(cache: Cache, repo: Path, *argv: str, timeout_s: float, **options: Any)
         time.sleep(attempts.pause_s())
 
 
-def _ask(cache: Cache, repo: Path, *argv: str, timeout_s: float, **options: Any) -> Completed:
+def _ask(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **options: Any) -> Completed:
     """Run git against the remote; return its result, success or not.
 
     Raises ToolFailed after a timeout, or if the host accepts no connection.
@@ -265,8 +265,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
 
 def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
     """Return True if git can read the remote without the cache: then the cache is the problem."""
-    ended = git(None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s, check=False)
-    return ended.status == 0
+    return read(cache, None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s).status == 0
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:

@@ -60,6 +60,7 @@ LOGS = {
     "learner": [f"14:02:{second:02} step {1000 + second} \x1b[31mred" for second in range(60)],
     "agent-1": ["Traceback (most recent call last):", "ModuleNotFoundError: No module named 'gym'"],
     "agent-497": ["no more agents"],
+    "a-0": [f"a long line {'x' * 150} and its end"],
 }
 
 
@@ -155,6 +156,7 @@ STATES: dict[str, tuple[Moment, str, list[str]]] = {
     "empty": (Moment(EMPTY), "empty", []),
     "gone": (Moment(RL), "nobody", []),
     "rows": (Moment(RL), "rl", ["slash", *"agent", "enter", "S"]),
+    "wrapped": (Moment(FULL), "full", ["down"]),
     "last-row": (Moment(FULL), "full", ["S", "end"]),
     "five-hundred": (Moment(MANY), "many", ["end", "up", "up"]),
     "five-hundred-in-between": (Moment(MANY), "many", ["down"] * 12),

@@ -50,9 +50,9 @@ class GitWalk(RuleBasedStateMachine):
         if self.is_flux:
             source = {"metadata": {"name": "walk", "namespace": "flux-system"}}
             commit(self.world.bare, {self.world.path("bootstrap/flux-source.yaml"): dump(source)})
-        begin = self.world.tip()
-        self.trees: dict[str, Tree] = {begin: Tree()}
-        self.parents: dict[str, str] = {begin: ""}
+        chain = self.world.chain()
+        self.trees: dict[str, Tree] = {commit: Tree() for commit in chain}
+        self.parents: dict[str, str] = dict(zip(chain, [*chain[1:], ""], strict=True))
         self.labels: dict[str, str] = {}
         self.settings: dict[str, Values] = dict.fromkeys(ENVS, SETTINGS[0])
         self.places: dict[str, Place] = {env: ("", f"ns-{env}") for env in ENVS}
