@@ -69,9 +69,9 @@ def run_completion(args: argparse.Namespace) -> int:
         for alias in verb.aliases:
             if choices.get(alias) is choices[verb.name]:
                 del choices[alias]
-    for verb, action in _actions(parser):
+    for word, action in _actions(parser):
         if what := _NAMES.get(action.dest):
-            what = "running" if what == "experiments" and verb in _LIVE else what
+            what = "running" if what == "experiments" and word in _LIVE else what
             # fish runs the command itself.
             asked = {"fish": f"({prog} __complete {what} 2>/dev/null)"}
             action.complete = dict.fromkeys(_FUNCTIONS, f"_symph_{what}") | asked  # type: ignore[attr-defined]  # an attribute that shtab reads

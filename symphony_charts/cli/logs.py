@@ -80,16 +80,17 @@ def _choose(args: argparse.Namespace, watcher: protocol.Watcher) -> tuple[backen
     """Return the experiment and processes of `PROCESS [EXPERIMENT]`, or of an experiment alone."""
     word = args.component_name
     if word is None or args.experiment_name is not None:
-        status = experiments.find_status(args, watcher)
+        found = experiments.find_status(args, watcher)
         # `find_status` takes EXPERIMENT PROCESS, too, and swaps them.
-        return status, [*([args.component_name] if word else []), *args.process]
+        return found, [*([args.component_name] if word else []), *args.process]
     words = [word, *args.process]
+    status: backend_status.ExperimentStatus | None = None
     try:
         status = experiments.find_status(args, watcher)
         if protocol.find_instances(status.instances, word):
             return status, words
     except NotFound as error:
-        status, unclear = None, error
+        unclear = error
     try:
         return watcher.describe(experiments.name_in_spec(word), events=False), list(args.process)
     except NotFound:

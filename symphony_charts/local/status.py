@@ -293,8 +293,8 @@ def run_events(run: Run) -> list[Event]:
             message = f"exit status {'unknown' if one.status is None else one.status}"
             message += f" ({one.cause})" if one.cause else ""
             events.append(Event(time=one.ended, kind=kind, about=about, reason=reason, message=message))
-        is_failed = process.ended and process.phase in ("failed", "backoff")
-        if is_failed and (names := missed_variables(run, process.slot)):
+        is_failed = process.phase in ("failed", "backoff")
+        if process.ended and is_failed and (names := missed_variables(run, process.slot)):
             text = f"{names}: set in the shell that started it; `local.pass_env` passes them"
             events.append(Event(time=process.ended, kind="Warning", about=about, reason="NotPassed", message=text))
         since = waiting_since(process, state)

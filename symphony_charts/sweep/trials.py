@@ -197,8 +197,8 @@ def _expand(item: str, text: str) -> Iterator[str]:
     except InvalidOperation:
         numbers = []
     if len(numbers) == 2 and any(number != number.to_integral_value() for number in numbers if number.is_finite()):
-        step = f"write {item}..STEP, list the values with commas, or draw them: --uniform {text} --random 10"
-        raise UsageError(f'--grid does not know the step from {numbers[0]} to {numbers[1]} in "{text}"', next=step)
+        advice = f"write {item}..STEP, list the values with commas, or draw them: --uniform {text} --random 10"
+        raise UsageError(f'--grid does not know the step from {numbers[0]} to {numbers[1]} in "{text}"', next=advice)
     if not numbers or not all(number.is_finite() for number in numbers):
         if not item:
             raise UsageError(f'--grid has an empty value in "{text}"')

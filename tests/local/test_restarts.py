@@ -111,7 +111,7 @@ def test_earlier_tries_are_kept_with_their_statuses_and_causes(tmp_path: Path) -
     quicker(run, base_s=0.1)
     until(lambda: phases(run)[0] == "failed")
     status = run_status(run)
-    assert (status.phase, status.state, status.is_final) == ("running", "running (1 failed)", False)
+    assert (status.phase, status.phase_text, status.is_final) == ("running", "running (1 failed)", False)
     first, *others = status.instances[0].tries
     assert [one.status for one in (first, *others)] == [11, 12, 13]
     assert all(one.started and one.started <= one.ended for one in (first, *others))
