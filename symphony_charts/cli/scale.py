@@ -1,4 +1,4 @@
-"""`symph stop`, `start` and `scale`: processes of a running experiment, while its others go on."""
+"""`symph stop`, `start` and `scale`: processes of a running experiment, without its others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def configure_start(parser: argparse.ArgumentParser) -> None:
 
 def configure_scale(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser, positional=False)
-    text = "a process or group, and its number of replicas; after them the experiment may stand"
+    text = "a process or group, and its number of replicas; you can add the experiment at the end"
     parser.add_argument("process", nargs="+", metavar="PROCESS=N", help=text)
     _add_common(parser)
     options.add_examples(parser, "symph scale agent=4", "symph scale agent=4 evaluator=0 rl")
@@ -37,7 +37,9 @@ def configure_scale(parser: argparse.ArgumentParser) -> None:
 
 def _add_processes(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser, positional=False)
-    parser.add_argument("process", nargs="+", metavar="PROCESS", help="which ones; after them the experiment may stand")
+    parser.add_argument(
+        "process", nargs="+", metavar="PROCESS", help="processes to act on; you can add the experiment at the end"
+    )
     _add_common(parser)
 
 

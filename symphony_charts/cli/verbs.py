@@ -61,7 +61,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("up", (), "start an experiment on this machine, in tmux", "start", "up"),
     Verb("down", (), "end an experiment on this machine, and everything it started", "start", "down"),
     Verb("restart", (), "start processes of a running experiment again", "start", "down"),
-    Verb("stop", (), "stop processes of a running experiment; its others go on", "start", "scale"),
+    Verb("stop", (), "stop processes of a running experiment; the others keep running", "start", "scale"),
     Verb("start", (), "start processes of a running experiment that have ended", "start", "scale"),
     Verb("scale", (), "change the number of replicas in a running experiment", "start", "scale"),
     Verb("attach", (), "open the terminal of a running experiment", "start", "attach"),
