@@ -287,8 +287,7 @@ def test_fields_of_a_newer_version_are_kept_and_reported(project: Project) -> No
     project.publish(2)
     project.publish(3)
     commit(project.repo, {POINTER: newer(project.show(POINTER))})
-    for step in (lambda: project.publish(4), lambda: project.symph("rollback", "rl", "--env", "dev")):
-        status, _, err = step()
+    for status, _, err in (project.publish(4), project.symph("rollback", "rl", "--env", "dev")):
         assert (status, "a newer symph wrote apiVersion, approvedBy, destination" in err) == (0, True), err
     found = yaml.safe_load(project.show(POINTER))
     assert (found["apiVersion"], found["approvedBy"], found["destination"]["zone"]) == ("symph.dev/v1.1", ["cy"], "a")
