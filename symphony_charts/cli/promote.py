@@ -15,7 +15,7 @@ from symphony_charts.gitops import promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
-from symphony_charts.system.git import history
+from symphony_charts.system.git import remote
 
 LATE = (install,)  # clients of helm and Kubernetes take 190 ms, and Git does not need them
 
@@ -80,7 +80,7 @@ def run_history(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     env = settings.environment(args.env)
     store = git_repository.open_store(args, settings, reads_only=True)
-    log = history.Log(store.cache, store.folder)
+    log = remote.Log(store.cache, store.folder)
     team, pointer = _past(args, settings, store, log, env)
     name = args.experiment_name
     events = environments.with_pointer(_events(log, name, env, team), pointer, log, name)
@@ -101,7 +101,7 @@ def run_history(args: argparse.Namespace) -> int:
 
 
 def _past(
-    args: argparse.Namespace, settings: project.Settings, store: git_store.Store, log: history.Log, env: str
+    args: argparse.Namespace, settings: project.Settings, store: git_store.Store, log: remote.Log, env: str
 ) -> tuple[str, gitops_pointer.Pointer | None]:
     """Return the experiment's team, and its pointer if it runs in `env`."""
     try:
@@ -118,7 +118,7 @@ def _past(
     return team, gitops_base.pointer_or_none(store.tip(), env, team, args.experiment_name)
 
 
-def _events(log: history.Log, name: str, env: str, team: str) -> list[environments.Event]:
+def _events(log: remote.Log, name: str, env: str, team: str) -> list[environments.Event]:
     return [event for event in environments.events_in(log, name, env) if event.team == team]
 
 
@@ -212,7 +212,7 @@ def run_rollback(args: argparse.Namespace) -> int:
         # A checkout has no history.
         team = git_repository.find_team(args, settings, store, env)
     else:
-        log = history.Log(store.cache, store.folder)
+        log = remote.Log(store.cache, store.folder)
         team, pointer = _past(args, settings, store, log, env)
         if pointer is None:
             events = _events(log, args.experiment_name, env, team)

@@ -20,8 +20,7 @@ from symphony_charts.errors import ToolFailed
 from symphony_charts.gitops.store.environments import events_in, pointers
 from symphony_charts.gitops.store.store import Author, Store
 from symphony_charts.system.git import remote
-from symphony_charts.system.git.history import Log
-from symphony_charts.system.git.remote import ToolUnreachable
+from symphony_charts.system.git.remote import Log, ToolUnreachable
 from tests.gitops.samples import NOW, small_publish
 from tests.gitops.servers import history, http_server, make_bare, set_hook
 from tests.gitops.ssh_server import SSHD, SshServer, make_key, ssh_server

@@ -14,7 +14,7 @@ from symphony_charts.gitops.base import REASON
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot, below
-from symphony_charts.system.git.history import Commit, Log
+from symphony_charts.system.git.remote import Commit, Log
 
 # The commit message lines of the operations.
 _LINE = re.compile(
