@@ -96,7 +96,7 @@ def test_the_files_of_a_text_are_known_before_they_are_read() -> None:
         ("json", "a=NaN", "no JSON"),
         ("json", f"a={'[' * 5000}", "no JSON"),
         ("json", f"a={'[' * 400}{']' * 400}", "more than 100 levels"),
-        ("json", '{"a":1}x', "after the object"),
+        ("json", '{"a":1}x', "follows the object"),
         ("from_files", "a=missing", "was not read"),
         ("literals", "a[x]=1", "no index"),
     ],

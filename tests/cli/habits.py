@@ -113,12 +113,12 @@ ROWS = r"""
 2 | validate --helm=3 e.yaml | argument --helm: takes no value, and is given '3'
 3 | validate d.yaml | kubectl apply -f d.yaml creates it; symph init NAME makes a spec to begin with
 3 | validate compose.yaml | symph import compose compose.yaml --to experiment.yaml
-3 | validate sky.yaml | what `run` starts becomes a process; symph init NAME makes a spec to begin with
-3 | validate pc.yaml | its processes become `processes:`; symph init NAME makes a spec to begin with
-3 | validate tmuxp.yaml | each pane becomes a process; symph init NAME makes a spec to begin with
-3 | validate Procfile | each line becomes a process; symph init NAME makes a spec to begin with
-3 | validate ray.yaml | its programs become processes; symph init NAME makes a spec to begin with
-3 | validate values.yaml | give them with its spec: symph package SPEC -f values.yaml
+3 | validate sky.yaml | `run` become `cmds` of a process, nodes its `replicas`
+3 | validate pc.yaml | `command` of a process becomes its `cmds`, `depends_on` becomes `after`
+3 | validate tmuxp.yaml | each pane becomes a process, its `shell_command` the `cmds`
+3 | validate Procfile | each line becomes a process with `cmds`
+3 | validate ray.yaml | the head and the workers become processes with `ray start`
+3 | validate values.yaml | symph package SPEC -f values.yaml for a chart of a spec
 3 | validate train.py | name the experiment `experiment`, or define `def experiment():` that returns it; a script with
 3 | validate empty | symph init NAME makes a spec to begin with
 3 | render | give one: compose.yaml, d.yaml, e.yaml, f.yaml
@@ -144,8 +144,8 @@ ROWS = r"""
 2 | rollback rl --to | argument --to: expected one argument
 2 | history | the following arguments are required: EXPERIMENT
 2 | retire nope | --repo URL, or `repository:` in .symph.yaml (symph gitops init)
-2 | gitops | the following arguments are required: ACTION, one of init, lint, doctor, review, render, gc
-2 | gitops nope | 'nope' (choose from 'init', 'lint', 'doctor', 'review', 'render', 'gc')
+2 | gitops | the following arguments are required: ACTION, one of init, lint, review, render, gc, allow
+2 | gitops nope | 'nope' (choose from 'init', 'lint', 'review', 'render', 'gc', 'allow')
 2 | gitops init | --repo URL, or `repository:` in .symph.yaml (symph gitops init)
 2 | install rl e.yaml | (--name NAME names the release)
 2 | upgrade rl e.yaml | (--name NAME names the release)
@@ -200,8 +200,6 @@ ROWS = r"""
 2 | sweep show | start one: symph sweep --help
 8 | sweep show nope | there are: none
 2 | apply e.yaml | did you mean `symph up` or `symph install` or `symph publish`? all verbs: symph help --all
-2 | start e.yaml | did you mean `symph up` or `symph run`? all verbs: symph help --all
-2 | stop | did you mean `symph down`? all verbs: symph help --all
 2 | kill rl | did you mean `symph down` or `symph rm`? all verbs: symph help --all
 2 | delete-all | did you mean `symph rm --match`? all verbs: symph help --all
 2 | deploy e.yaml | did you mean `symph publish` or `symph install`? all verbs: symph help --all
@@ -262,7 +260,7 @@ ROWS = r"""
 3 | spec lifecycle: forever | write one of them
 3 | spec healthcheck: {test: x} | did you mean "ready"?
 3 | spec when: always | did you mean "after"?
-3 | top version: 3 | known keys: annotations, chart, compat, configs, done_when, expose, groups, image, image_pull_sec
+3 | top version: 3 | known keys: annotations, chart, compat, configs, done_when, env, env_file, expose, groups, image
 3 | top services: {web: {image: x}} | a service is what a process `binds`; a compose file comes over by symph import c
 3 | top volumes: [data] | write KEY: VALUE, without dashes
 3 | top volumes: {data: ./data} | write `KEY: VALUE` lines below
@@ -274,12 +272,11 @@ ROWS = r"""
 3 | top image: [x] | write text
 3 | top groups: [a] | write KEY: VALUE, without dashes
 3 | top placement: {pool: x} | did you mean "pools"?
-3 | top env: {A: x} | `env` belongs to a process: indent it below its name, below `processes:`
 3 | top replicas: 3 | `replicas` belongs to a process: indent it below its name, below `processes:`
 3 | top security: root | write `KEY: VALUE` lines below
 3 | top port_range: 80 | write a list of 2 values
 3 | top expose: {web: LoadBalancer} | add `exposes: web` to a process
-3 | top metadata: {name: x} | known keys: annotations, chart, compat, configs, done_when, expose, groups, image, image
+3 | top metadata: {name: x} | known keys: annotations, chart, compat, configs, done_when, env, env_file, expose, groups, image
 3 | top prepare: {x: python a.py} | write `KEY: VALUE` lines below
 3 | top worker: {command: x} | known keys:
 3 | top provider: aws | known keys:

@@ -178,7 +178,7 @@ def test_what_other_tools_call_a_verb_is_no_verb_and_names_command_lines_that_ex
 
 
 @pytest.mark.parametrize(
-    ("word", "meant"), [("apply", "up"), ("remove", "rm"), ("LIST", "ls"), ("stopp", "down"), ("kil", "rm")]
+    ("word", "meant"), [("apply", "up"), ("remove", "rm"), ("LIST", "ls"), ("stopp", "stop"), ("kil", "rm")]
 )
 def test_a_word_of_another_tool_or_a_slip_finds_its_verb(
     word: str, meant: str, capsys: pytest.CaptureFixture[str]

@@ -55,8 +55,8 @@ TYPED = {
     "down": ["down", NAME],
     "local volumes": ["local", "volumes"],
 }
-# Its table is the one of `catalog show`; doctor wraps its texts.
-ALIKE = {"catalog refresh", "doctor"}
+# Tables of `catalog show` and `restart`; doctor wraps its texts.
+ALIKE = {"catalog refresh", "doctor", "stop", "start", "scale"}
 
 
 @pytest.fixture

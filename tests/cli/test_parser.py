@@ -118,7 +118,7 @@ def test_the_cluster_is_made_once_and_only_when_needed() -> None:
         (["crate"], "did you mean `project create`"),
         (["create", "rl", "--agent", "3"], "did you mean --agents?"),
         (["create"], "EXPERIMENT"),
-        (["create", "rl", "--agents", "many"], "invalid int"),
+        (["create", "rl", "--agents", "many"], "expected a whole number"),
         (["proces"], "did you mean `project ps`"),
     ],
 )
