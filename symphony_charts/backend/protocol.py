@@ -231,8 +231,9 @@ def _state_of(status: ExperimentStatus, process: str, condition: str = "ended") 
     if process and not chosen:
         raise NotFound(f'experiment "{status.name}" has no process "{process}"')
     ready = bool(chosen) and all(instance.ready or instance.phase == "succeeded" for instance in chosen)
-    # While some processes run on after others failed, the experiment cannot succeed any more.
-    is_partial = status.phase == "running" and condition not in ("running", "ended")
+    # While some processes run on after others failed here, the experiment cannot succeed any more. On a cluster its
+    # controller may try again.
+    is_partial = status.backend == "tmux" and status.phase == "running" and condition not in ("running", "ended")
     return overall(chosen) if process or is_partial else status.phase, ready
 
 
