@@ -140,6 +140,19 @@ def test_a_dry_run_of_a_stale_branch_changes_nothing(project: Project) -> None:
     project.publish(3, *REVIEW)
     project.publish(4)
     before = git("-C", str(project.repo), "rev-parse", "review")
-    status, _, err = project.publish(3, *REVIEW, "--dry-run")
+    status, out, err = project.publish(3, *REVIEW, "--dry-run")
     assert (status, "would be merged into it first" in err) == (0, True)
+    assert "rl 0.1.2 -> dev   was 0.1.1" in out, "the result after the merge"
+    assert "charts/ml/rl/0.1.2/" in out
     assert git("-C", str(project.repo), "rev-parse", "review") == before
+
+
+def test_a_dry_run_reports_the_conflict_of_a_stale_branch(project: Project) -> None:
+    """The publish writes only prod's pointer, and both branches changed dev's."""
+    project.publish(4)
+    project.publish(2, *REVIEW)
+    project.publish(1)
+    dry, real = (project.publish(2, *REVIEW, *words, env="prod") for words in (["--dry-run"], []))
+    assert (dry[0], real[0]) == (7, 7)
+    assert "both changed envs/dev/ml/rl.symph-app.yaml" in dry[2]
+    assert "publish rl again in the same command" in dry[2]

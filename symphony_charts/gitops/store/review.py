@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops import snapshot
-from symphony_charts.gitops.base import Operation
+from symphony_charts.gitops.base import Change, Operation
 from symphony_charts.gitops.publish import Publish
+from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.objects import changed_entries, merge_base, tree_with
 from symphony_charts.system.git.remote import fetch_branch_and_base, push
@@ -47,31 +48,50 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
     Raises Conflict if both sides changed something else, ToolFailed if the server refuses the commit.
     """
     cache = store.cache
-    where = f"branch {cache.branch}"
-    step = "take another branch: --branch NAME"
     with cache.locked(60.0):
-        if not stale.fork:
-            raise Conflict(f"the branch shares no history with {cache.base}", where, step)
-        ours, theirs = (
-            _by_unit(changed_entries(cache.repo, stale.fork, side), store.folder) for side in (stale.tip, stale.base)
-        )
-        is_rewritten = _written_by(operations, store.folder)
-        twice = sorted(unit for unit in ours.keys() & theirs.keys() if ours[unit] != theirs[unit])
-        conflicts = [unit for unit in twice if not is_rewritten(unit)]
-        if conflicts:
-            shown = ", ".join(conflicts[:3]) + ("..." if len(conflicts) > 3 else "")
-            # Only its spec can make the change of another experiment again, under the next free version.
-            again = ", ".join(sorted({name for unit in conflicts if (name := _experiment_of(unit, store.folder))}))
-            step = f"publish {again} again in the same command, or {step}" if again else step
-            raise Conflict(f"the branch and {cache.base} both changed {shown}", where, step)
-        kept = {path: entry for unit in ours.keys() - theirs.keys() for path, entry in ours[unit].items()}
-        tree = tree_with(cache.repo, stale.base, kept)
+        tree = _merged_tree(store, operations, stale)
         message = f"merge {cache.base} into {cache.branch}\n\nSymph-Op: merge\n"
         commit = store.write_commit(tree, [stale.tip, stale.base], message, now)
         answer = push(cache, commit, stale.tip)
         if not answer.is_done:
-            raise answer.ended.failure(f"{cache.url} does not take the commit: {answer.text}", where, answer.next)
+            what = f"{cache.url} does not take the commit: {answer.text}"
+            raise answer.ended.failure(what, f"branch {cache.branch}", answer.next)
         cache.remember_tip(commit)
+
+
+def preview_up_to_date(
+    store: Store, operations: Sequence[Operation], stale: Stale
+) -> tuple[Snapshot, tuple[Change, ...]]:
+    """Return the files that the branch would have after the merge, and the changes of the operations; push nothing.
+
+    Raises the same Conflict as `bring_up_to_date`.
+    """
+    with store.cache.locked(60.0):
+        tree = _merged_tree(store, operations, stale)
+    return store.preview(operations, tree)
+
+
+def _merged_tree(store: Store, operations: Sequence[Operation], stale: Stale) -> str:
+    """Write the tree of the merge to the cache, whose lock the caller holds, and return its id."""
+    cache = store.cache
+    where = f"branch {cache.branch}"
+    step = "take another branch: --branch NAME"
+    if not stale.fork:
+        raise Conflict(f"the branch shares no history with {cache.base}", where, step)
+    ours, theirs = (
+        _by_unit(changed_entries(cache.repo, stale.fork, side), store.folder) for side in (stale.tip, stale.base)
+    )
+    is_rewritten = _written_by(operations, store.folder)
+    twice = sorted(unit for unit in ours.keys() & theirs.keys() if ours[unit] != theirs[unit])
+    conflicts = [unit for unit in twice if not is_rewritten(unit)]
+    if conflicts:
+        shown = ", ".join(conflicts[:3]) + ("..." if len(conflicts) > 3 else "")
+        # Only its spec can make the change of another experiment again, under the next free version.
+        again = ", ".join(sorted({name for unit in conflicts if (name := _experiment_of(unit, store.folder))}))
+        step = f"publish {again} again in the same command, or {step}" if again else step
+        raise Conflict(f"the branch and {cache.base} both changed {shown}", where, step)
+    kept = {path: entry for unit in ours.keys() - theirs.keys() for path, entry in ours[unit].items()}
+    return tree_with(cache.repo, stale.base, kept)
 
 
 def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], bool]:

@@ -192,15 +192,18 @@ class Store:
             result = self._until_done(operations, run)
         return replace(result, seconds=time.monotonic() - started)
 
-    def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
-        """Return the newest tip, and the changes of the operations there; write nothing."""
-        tip = self.tip()
+    def preview(self, operations: Sequence[Operation], tree: str = "") -> tuple[Snapshot, tuple[Change, ...]]:
+        """Return the newest tip, or `tree` of the cache, and the changes of the operations there; write nothing."""
+        tip = self._snapshot(tree) if tree else self.tip()
         return tip, _changes_of(operations, tip)
 
     def tip(self) -> Snapshot:
         """Return the newest tip, whose folders and files are loaded when they are read."""
         with self.cache.locked(self._timeout_s):
             commit = self._newest()
+        return self._snapshot(commit)
+
+    def _snapshot(self, commit: str) -> Snapshot:
         return snapshot_of(self.cache, commit, self.folder, lambda: self.cache.locked(self._timeout_s))
 
     def _newest(self) -> str:
