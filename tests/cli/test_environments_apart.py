@@ -100,8 +100,10 @@ def test_a_project_allows_the_old_place_until_nothing_runs_there(project: Projec
     """Argo CD prunes nothing where the project does not allow the application to be."""
 
     def places() -> list[str]:
-        (dev,) = [load(text) for text in project.show("bootstrap/project.yaml").split("---\n") if "symph-dev" in text]
-        return [place["namespace"] for place in dev["spec"]["destinations"]]  # type: ignore[index]
+        documents: list[Any] = [load(text) for text in project.show("bootstrap/project.yaml").split("---\n")]
+        # The name has the team and the repository, repo.git.
+        (dev,) = [item for item in documents if item and item["metadata"]["name"] == "ml-repo-dev"]
+        return [place["namespace"] for place in dev["spec"]["destinations"]]
 
     init = ("gitops", "init", "--install-from", _SOURCE, "--force")
     project.symph(*init)
