@@ -18,6 +18,7 @@ import multiprocessing
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -89,6 +90,8 @@ def become(system: str) -> None:
         sys.meta_path.insert(0, Absent())
         for name in _MODULES:
             sys.modules.pop(name, None)
+        # Windows ends a process by a call of its own. POSIX needs SIGKILL, which is absent below.
+        subprocess.Popen.kill = subprocess.Popen.terminate  # type: ignore[method-assign]
     absent: list[tuple[ModuleType, str]] = [(os, name) for name in _OS[system]]
     absent += [(signal, name) for name in ("pidfd_send_signal", *(_SIGNALS if system == "win32" else ()))]
     for module, name in absent:
