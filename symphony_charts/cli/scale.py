@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from msgspec.structs import replace
+import msgspec
 
 from symphony_charts.cli import down, options, output
 from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.local import history, up
 from symphony_charts.local import runs as local_runs
-from symphony_charts.local import up
-from symphony_charts.local.history import load_saved
-from symphony_charts.spec.data import from_data, to_data
-from symphony_charts.spec.model import Experiment, Process
-from symphony_charts.spec.pods import allocate
+from symphony_charts.spec import data as spec_data
+from symphony_charts.spec import model, pods
 
 
 def configure_stop(parser: argparse.ArgumentParser) -> None:
@@ -71,15 +69,15 @@ def run_start(args: argparse.Namespace) -> int:
 def run_scale(args: argparse.Namespace) -> int:
     """Change numbers of replicas: start the new ones, stop those beyond, and leave the others alone."""
     live_run, words = down.choose_run(args, "scale")
-    saved = load_saved(live_run, is_pinned=False)
+    saved = history.load_saved(live_run, is_pinned=False)
     changed = _scaled(saved.experiment, words)
-    up.up(changed, allocate(changed, saved.ports), folder=saved.folder, dry_run=args.dry_run)
+    up.up(changed, pods.allocate(changed, saved.ports), folder=saved.folder, dry_run=args.dry_run)
     return (
         0 if args.dry_run else _print(args, live_run, _slots(live_run, [_parse(word)[0] for word in words]), "SCALED")
     )
 
 
-def _scaled(experiment: Experiment, words: Sequence[str]) -> Experiment:
+def _scaled(experiment: model.Experiment, words: Sequence[str]) -> model.Experiment:
     """Return `experiment` with other numbers of replicas, which count on this machine, too."""
     processes, groups = dict(experiment.processes), dict(experiment.groups)
     for name, count in map(_parse, words):
@@ -87,17 +85,18 @@ def _scaled(experiment: Experiment, words: Sequence[str]) -> Experiment:
             processes[name] = _replicated(processes[name], count)
         elif name in groups:
             members = {key: _replicated(process, None) for key, process in groups[name].processes.items()}
-            groups[name] = replace(groups[name], replicas=count, processes=members)
+            groups[name] = msgspec.structs.replace(groups[name], replicas=count, processes=members)
         else:
             known = ", ".join([*processes, *groups])
             raise NotFound(f'experiment "{experiment.name}" has no process or group "{name}"', next=f"one of {known}")
+    changed = msgspec.structs.replace(experiment, processes=processes, groups=groups)
     # All checks of a spec apply.
-    return from_data(to_data(replace(experiment, processes=processes, groups=groups)))
+    return spec_data.from_data(spec_data.to_data(changed))
 
 
-def _replicated(process: Process, count: int | None) -> Process:
-    local = process.local and replace(process.local, replicas=None)
-    return replace(process, local=local, **({} if count is None else {"replicas": count}))
+def _replicated(process: model.Process, count: int | None) -> model.Process:
+    local = process.local and msgspec.structs.replace(process.local, replicas=None)
+    return msgspec.structs.replace(process, local=local, **({} if count is None else {"replicas": count}))
 
 
 def _parse(word: str) -> tuple[str, int]:
