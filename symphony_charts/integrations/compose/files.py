@@ -131,7 +131,7 @@ class ComposeFiles:
         if _SECRET_NAME.search(source) or "PRIVATE KEY-----" in text:
             self._add_secret(name, source, process, target)
             what = f"{source} is the secret {name}, since it looks like one; it is at {target}, too"
-            log.changed(path, what, "symph secrets puts it on a cluster")
+            log.changed(path, what, "symph secrets push puts it on a cluster")
             return []
         config = self._add_config(name, text)
         self._programs |= {config} if self._is_program(source) else set()
