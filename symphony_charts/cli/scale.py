@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from msgspec.structs import replace
+import msgspec.structs
 
 from symphony_charts.cli import down, options, output
 from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.local import history, up
 from symphony_charts.local import runs as local_runs
-from symphony_charts.local import up
-from symphony_charts.local.history import load_saved
-from symphony_charts.spec.data import from_data, to_data
-from symphony_charts.spec.model import Experiment, Process
-from symphony_charts.spec.pods import allocate
+from symphony_charts.spec import data, pods
+
+if TYPE_CHECKING:
+    from symphony_charts.spec.model import Experiment, Process
 
 
 def configure_stop(parser: argparse.ArgumentParser) -> None:
@@ -71,9 +72,10 @@ def run_start(args: argparse.Namespace) -> int:
 def run_scale(args: argparse.Namespace) -> int:
     """Change numbers of replicas: start the new ones, stop those beyond, and leave the others alone."""
     live_run, words = down.choose_run(args, "scale")
-    saved = load_saved(live_run, is_pinned=False)
+    saved = history.load_saved(live_run, is_pinned=False)
     changed = _scaled(saved.experiment, words)
-    up.up(changed, allocate(changed, saved.ports), folder=saved.folder, dry_run=args.dry_run)
+    services = pods.allocate(changed, saved.ports)
+    up.up(changed, services, folder=saved.folder, dry_run=args.dry_run, is_scaled=True)
     return (
         0 if args.dry_run else _print(args, live_run, _slots(live_run, [_parse(word)[0] for word in words]), "SCALED")
     )
@@ -87,17 +89,17 @@ def _scaled(experiment: Experiment, words: Sequence[str]) -> Experiment:
             processes[name] = _replicated(processes[name], count)
         elif name in groups:
             members = {key: _replicated(process, None) for key, process in groups[name].processes.items()}
-            groups[name] = replace(groups[name], replicas=count, processes=members)
+            groups[name] = msgspec.structs.replace(groups[name], replicas=count, processes=members)
         else:
             known = ", ".join([*processes, *groups])
             raise NotFound(f'experiment "{experiment.name}" has no process or group "{name}"', next=f"one of {known}")
     # All checks of a spec apply.
-    return from_data(to_data(replace(experiment, processes=processes, groups=groups)))
+    return data.from_data(data.to_data(msgspec.structs.replace(experiment, processes=processes, groups=groups)))
 
 
 def _replicated(process: Process, count: int | None) -> Process:
-    local = process.local and replace(process.local, replicas=None)
-    return replace(process, local=local, **({} if count is None else {"replicas": count}))
+    local = process.local and msgspec.structs.replace(process.local, replicas=None)
+    return msgspec.structs.replace(process, local=local, **({} if count is None else {"replicas": count}))
 
 
 def _parse(word: str) -> tuple[str, int]:
