@@ -24,12 +24,12 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # Three readings of all code removed 10,240 lines of the core. Since then came processes that are added, stopped and
 # scaled in a running experiment, shared variables, all faults of a spec at once, and proofs for full clusters.
 BUDGETS = {
-    "core lines": 61_435,
+    "core lines": 61_485,
     "integration lines": 11_665,
     "chart lines": 7_685,
     "modules": 367,
-    "package statements": 45_905,
-    "test lines": 67_445,
+    "package statements": 45_930,
+    "test lines": 67_530,
 }
 
 
@@ -65,10 +65,10 @@ def test_every_kind_of_size_is_counted(tmp_path: Path) -> None:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     assert sizes_of(tmp_path) == {
-        "core lines": 61_435,
-        "integration lines": 11_665,
-        "chart lines": 7_685,
-        "modules": 367,
-        "package statements": 45_905,
-        "test lines": 67_445,
+        "core lines": 3,
+        "integration lines": 1,
+        "chart lines": 1,
+        "modules": 2,
+        "package statements": 4,
+        "test lines": 2,
     }
