@@ -44,7 +44,7 @@ def test_up_adds_a_process_and_a_service_and_takes_them_out_again(tmp_path: Path
     until(lambda: set(phases(run).values()) == {"running"} and len(phases(run)) == 4)
     until(lambda: run_status(run).instances[-1].ready)
     assert {name: pid for name, pid in pids(run).items() if name in before} == before
-    assert "up 1" in log_of(run, "a")
+    until(lambda: "up 1" in log_of(run, "a"))
     added = pids(run)
     assert start(tmp_path, processes=few) == run
     assert phases(run) == {"b": "running", "c": "running"}
