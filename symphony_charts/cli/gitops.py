@@ -10,11 +10,11 @@ from pathlib import Path
 
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
 from symphony_charts.errors import CheckFailed, Conflict, UsageError
-from symphony_charts.formats.yaml_write import dump
+from symphony_charts.formats import yaml_write
 from symphony_charts.gitops import lint, promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.settings import places, project
-from symphony_charts.system.files import write_file
+from symphony_charts.system import files
 from symphony_charts.system.git import program
 
 
@@ -177,16 +177,16 @@ def _allow(args: argparse.Namespace) -> int:
         raise UsageError("a fingerprint names one find wherever it is", next="leave --rule, --path and --pattern out")
     file = places.project_file(Path.cwd()) or Path.cwd() / ".symph.yaml"
     before = file.read_text(encoding="utf-8") if file.is_file() else None
-    after = _with_items(before or "", dump(entries), file)
+    after = _with_items(before or "", yaml_write.dump(entries), file)
     with tempfile.TemporaryDirectory(prefix="symph-allow-") as scratch:
         # Read it before it replaces the user's file.
         trial = Path(scratch) / file.name
         trial.write_text(after, encoding="utf-8")
         project.read_settings(trial)
     if args.dry_run:
-        output.line(dump(entries).rstrip())
+        output.line(yaml_write.dump(entries).rstrip())
         return 0
-    write_file(file, after.encode())
+    files.write_file(file, after.encode())
     output.line(f"{file.name}: {len(entries)} allowed")
     return 0
 
