@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,8 +12,10 @@ from symphony_charts.cli import down, options, output
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.local import history, up
 from symphony_charts.local import runs as local_runs
-from symphony_charts.spec import data as spec_data
-from symphony_charts.spec import model, pods
+from symphony_charts.spec import data, pods
+
+if TYPE_CHECKING:
+    from symphony_charts.spec.model import Experiment, Process
 
 
 def configure_stop(parser: argparse.ArgumentParser) -> None:
@@ -71,13 +74,14 @@ def run_scale(args: argparse.Namespace) -> int:
     live_run, words = down.choose_run(args, "scale")
     saved = history.load_saved(live_run, is_pinned=False)
     changed = _scaled(saved.experiment, words)
-    up.up(changed, pods.allocate(changed, saved.ports), folder=saved.folder, dry_run=args.dry_run)
+    services = pods.allocate(changed, saved.ports)
+    up.up(changed, services, folder=saved.folder, dry_run=args.dry_run, is_scaled=True)
     return (
         0 if args.dry_run else _print(args, live_run, _slots(live_run, [_parse(word)[0] for word in words]), "SCALED")
     )
 
 
-def _scaled(experiment: model.Experiment, words: Sequence[str]) -> model.Experiment:
+def _scaled(experiment: Experiment, words: Sequence[str]) -> Experiment:
     """Return `experiment` with other numbers of replicas, which count on this machine, too."""
     processes, groups = dict(experiment.processes), dict(experiment.groups)
     for name, count in map(_parse, words):
@@ -89,12 +93,11 @@ def _scaled(experiment: model.Experiment, words: Sequence[str]) -> model.Experim
         else:
             known = ", ".join([*processes, *groups])
             raise NotFound(f'experiment "{experiment.name}" has no process or group "{name}"', next=f"one of {known}")
-    changed = msgspec.structs.replace(experiment, processes=processes, groups=groups)
     # All checks of a spec apply.
-    return spec_data.from_data(spec_data.to_data(changed))
+    return data.from_data(data.to_data(msgspec.structs.replace(experiment, processes=processes, groups=groups)))
 
 
-def _replicated(process: model.Process, count: int | None) -> model.Process:
+def _replicated(process: Process, count: int | None) -> Process:
     local = process.local and msgspec.structs.replace(process.local, replicas=None)
     return msgspec.structs.replace(process, local=local, **({} if count is None else {"replicas": count}))
 

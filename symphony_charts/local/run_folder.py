@@ -178,11 +178,14 @@ def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
         raise Conflict(f'experiment "{name}" runs already', next=f"symph logs -f {name} follows it, {ends}")
 
 
-def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({})) -> list[Change]:
+def changes_of(
+    run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({}), *, keeps_stopped: bool = False
+) -> list[Change]:
     """Return the processes to restart for `run` to become `plan`; `touched` adds slots with their reasons.
 
     `plan` has the slots of the run (`in_slots`). A changed configuration or secret file affects the processes that see
-    it. Raises Conflict if only a new run can apply the change.
+    it. Processes that a command stopped start again, unless `keeps_stopped`. Raises Conflict if only a new
+    run can apply the change.
     """
     old, state = run.plan(), run.state()
     new = public(run, plan)
@@ -191,8 +194,13 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
     is_other = whole_before != whole_after or any(_fixed(process) != _fixed(item) for process, item in both)
     # A spec that shares nothing with the run is probably another experiment of the same name.
     has_nothing = all(process.is_removed for process, _ in both)
-    if is_other or has_nothing:
-        difference = "none of its processes is left" if has_nothing else "other mounts or terminals"
+    replicas = {(process.pod, process.address) for process in plan.processes}
+    names = [pod for pod, _ in replicas]
+    # A replica keeps its name, which a new process may have as well: `agent-1` beside replica 1 of `agent`.
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if is_other or has_nothing or twice:
+        difference = f"two replicas called {twice[0]}" if twice else "other mounts or terminals"
+        difference = "none of its processes is left" if has_nothing else difference
         what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({difference})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     files = [path for path in _changed_files(run, plan) if str(path) != HOSTS_FILE]
@@ -206,6 +214,8 @@ def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingPr
                 changes.append(Change(slot=slot, name=process.name, reason="removed", action="stop"))
         elif item is None or now is None or item.is_removed:
             changes.append(Change(slot=slot, name=process.name, reason="added", action="start"))
+        elif now.is_stopped and keeps_stopped:
+            continue
         elif now.is_stopped and not touched:
             changes.append(Change(slot=slot, name=process.name, reason="it was stopped", action="start"))
         elif reasons := [

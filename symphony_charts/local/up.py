@@ -21,7 +21,7 @@ from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import check_capacity, check_out_all, namespace_prefix, plan_here
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.mount_points import remove_points
-from symphony_charts.local.plan.records import Gpus, LocalPlan
+from symphony_charts.local.plan.records import Gpus, LocalPlan, PlannedProcess
 from symphony_charts.local.plan.resources import gpu_requests
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.run_files import write_identity
@@ -127,14 +127,16 @@ def up(
     spare: SupervisorProcess | None = None,
     touched: Mapping[int, str] = MappingProxyType({}),
     watched: Sequence[str] = (),
+    is_scaled: bool = False,
     show: Callable[[Mapping[str, object], str], None] = lambda _data, text: print(text, end=""),  # noqa: T201
 ) -> Run | None:
     """Start `experiment`, whose relative paths start at `folder`; return once every process has started.
 
     If it runs already, restart only the changed processes in that run, and the slots in `touched` for the reasons given
     there; `force` ends that run first, `is_new` refuses. Processes in `watched` (``""``: all) wait for a restart when
-    they fail, and end nothing. With `share_gpus` runs may share GPUs. A `spare` supervisor
-    saves the time of starting one. With `dry_run` start nothing, and pass the plan to `show`, as data and as text.
+    they fail, and end nothing. With `is_scaled` those that wait in the live run still do, and stopped processes stay
+    stopped. With `share_gpus` runs may share GPUs. A `spare` supervisor saves the time of starting one. With `dry_run`
+    start nothing, and pass the plan to `show`, as data and as text.
     Raises Conflict if that run came from another folder or cannot be changed, or if other runs hold the GPUs;
     SpecError, PlacementError, ToolMissing or ToolFailed if this machine cannot run the experiment.
     """
@@ -146,8 +148,8 @@ def up(
             # Services that an addition would move keep their ports.
             services = allocate(experiment, old.ports)
             plan = in_slots(plan_here(experiment, services, folder, live_run.run_id, of_run=live_run), old)
-            plan = with_watched(plan, watched)
-            changes = changes_of(live_run, plan, touched)
+            plan = with_watched(plan, watched, old.processes if is_scaled else ())
+            changes = changes_of(live_run, plan, touched, keeps_stopped=is_scaled)
             if dry_run:
                 show(restart_data(plan, changes), changes_text(plan, changes))
                 return None
@@ -161,9 +163,14 @@ def up(
         return _start(experiment, services, folder, watched, share_gpus=share_gpus, spare=spare)
 
 
-def with_watched(plan: LocalPlan, names: Sequence[str]) -> LocalPlan:
-    """Return `plan` with processes that wait for a restart when they fail: those that `names` fit, ``""`` all."""
-    slots = {slot for name in names for slot in (find_slots(plan, name) if name else range(len(plan.processes)))}
+def with_watched(plan: LocalPlan, names: Sequence[str], old: Sequence[PlannedProcess] = ()) -> LocalPlan:
+    """Return `plan` with processes that wait for a restart when they fail: those that `names` fit, ``""`` all.
+
+    All replicas of a process that waits in `old` wait, too.
+    """
+    waiting = {(process.group, process.process) for process in old if process.on_exit == "wait"}
+    slots = {process.slot for process in plan.processes if (process.group, process.process) in waiting}
+    slots |= {slot for name in names for slot in (find_slots(plan, name) if name else range(len(plan.processes)))}
     return replace(
         plan,
         processes=tuple(

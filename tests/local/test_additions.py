@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 
 from symphony_charts.cli.main import main
+from symphony_charts.errors import Conflict
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import Run
 from symphony_charts.local.status import run_status
+from symphony_charts.local.supervisor.requests import requested
+from symphony_charts.spec.data import from_data
+from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 from tests.waiting import is_alive
 
@@ -40,7 +44,7 @@ def test_up_adds_a_process_and_a_service_and_takes_them_out_again(tmp_path: Path
     until(lambda: set(phases(run).values()) == {"running"} and len(phases(run)) == 4)
     until(lambda: run_status(run).instances[-1].ready)
     assert {name: pid for name, pid in pids(run).items() if name in before} == before
-    assert "up 1" in log_of(run, "a")
+    until(lambda: "up 1" in log_of(run, "a"))
     added = pids(run)
     assert start(tmp_path, processes=few) == run
     assert phases(run) == {"b": "running", "c": "running"}
@@ -87,6 +91,38 @@ def test_one_process_is_stopped_and_started_again(tmp_path: Path, capsys: pytest
     assert (run.is_live, run_status(run).phase) == (True, "stopped")
     assert start(tmp_path, processes={"a": STAY, "b": STAY}) == run
     assert phases(run) == {"a": "running", "b": "running"}
+
+
+def test_scale_leaves_stopped_processes_stopped_and_watched_ones_watched(tmp_path: Path) -> None:
+    experiment = from_data({"name": "exp", "processes": {"agent": STAY, "z": STAY}})
+    run = local_run.up(experiment, allocate(experiment), folder=tmp_path, watched=["agent"])
+    assert run is not None
+    for _ in range(2):
+        assert main(["stop", "z", "exp"]) == 0
+    assert main(["scale", "agent=2", "exp"]) == 0
+    assert phases(run) == {"agent": "running", "z": "stopped", "agent-1": "running"}
+    assert [process.on_exit for process in run.plan().processes] == ["wait", "stop-all", "wait"]
+    os.kill(pids(run)["agent-1"], signal.SIGKILL)
+    until(lambda: phases(run)["agent-1"] == "failed")
+    assert (run_status(run).phase, run_status(run).phase_text) == ("running", "running (1 failed)")
+    assert main(["scale", "agent=1", "exp"]) == 0
+    assert (phases(run), run_status(run).phase_text) == ({"agent": "running", "z": "stopped"}, "running")
+
+
+def test_a_process_with_the_name_of_a_running_replica_needs_a_new_run(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"agent": {**STAY, "replicas": 2}})
+    with pytest.raises(Conflict, match=r"two replicas called agent-1"):
+        start(tmp_path, processes={"agent": {**STAY, "replicas": 2}, "agent-1": STAY})
+    assert phases(run) == {"agent-0": "running", "agent-1": "running"}
+
+
+def test_a_request_may_be_withdrawn_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = Run(tmp_path)
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "1").write_text("stop")
+    gone = tmp_path / "again" / "0"
+    monkeypatch.setattr(Path, "iterdir", lambda folder: iter([gone, folder / "1"]))
+    assert requested(run) == {1: "stop"}
 
 
 def test_a_process_that_waits_is_stopped_and_one_that_runs_is_not_started_twice(tmp_path: Path) -> None:

@@ -171,6 +171,55 @@ def test_starting_a_failed_process_again_forgives_it_and_gives_hope_to_those_beh
     assert actions == [Act("grant", 1), Act("respawn", 1)]
 
 
+def test_a_restart_of_one_failed_process_does_not_forgive_another() -> None:
+    failed, plans = Failure(name="p", status=1, slot=1), [planned(), planned(on_exit="keep"), planned(on_exit="keep")]
+    processes = [process(), process("failed", status=1, ended=NOW - 2), process("failed", status=4, ended=NOW - 1)]
+    state, _ = decided(events.RestartAsked([1]), processes, plans, {0}, failed=failed)
+    assert state.failed == Failure(name="p", status=4, slot=2)
+
+
+def test_a_removed_process_neither_starts_nor_counts_for_the_end_of_the_run() -> None:
+    failed, removed = Failure(name="p", status=1, slot=1), planned(is_removed=True, on_exit="wait")
+    processes = [process(), process("failed", status=1), process("waiting"), process("stopped"), process("failed")]
+    plans = [planned(), removed, removed, removed, planned(on_exit="wait", is_service=True)]
+    state, _ = decided(events.RestartAsked([4]), processes, plans, {0}, failed=failed)
+    assert (phases(state)[1:4], state.failed) == (["failed", "waiting", "stopped"], None)
+    state, _ = transition(State(state.processes, failed=failed), events.Ended(0, 0, NOW), plan_of(*plans), NOW)
+    assert (state.phase, state.reason) == ("over", "finished")
+
+
+def test_a_watched_process_that_failed_keeps_the_run_until_it_succeeds() -> None:
+    plans = [planned(on_exit="wait"), planned(0)]
+    state, _ = decided(events.Ended(0, 3, NOW), [process(), process("waiting")], plans, {1})
+    assert (state.phase, phases(state)) == ("running", ["failed", "waiting"])
+    state, _ = transition(state, events.RestartAsked([0]), plan_of(*plans), NOW)
+    assert (state.failed, phases(state)) == (None, ["backoff", "waiting"])
+
+
+def test_a_process_that_a_command_stopped_starts_only_by_a_command() -> None:
+    processes, plans = [process(), process("stopped", is_stopped=True)], [planned(), planned()]
+    state, _ = decided(events.RestartAsked([0]), processes, plans, {0})
+    state, _ = transition(State(state.processes), events.Ended(0, 143, NOW), plan_of(*plans), NOW)
+    assert phases(state) == ["backoff", "stopped"]
+
+
+def test_a_second_stop_is_granted_at_once_and_a_restart_overrides_a_stop() -> None:
+    plans = [planned(), planned()]
+    stopped = [process(), process("stopped", is_stopped=True)]
+    assert decided(events.PauseAsked([1]), stopped, plans, {0})[1] == [Act("grant", 1)]
+    stopping = [process(), process(is_stopped=True)]
+    assert decided(events.PauseAsked([1]), stopping, plans, {0, 1})[1] == []
+    state, _ = decided(events.RestartAsked([1]), stopping, plans, {0, 1})
+    state, _ = transition(State(state.processes, frozenset({0})), events.Ended(1, 143, NOW), plan_of(*plans), NOW)
+    assert phases(state) == ["running", "backoff"]
+
+
+def test_a_stop_of_a_process_that_has_ended_by_itself_does_not_keep_the_run() -> None:
+    plans = [planned(), planned(on_exit="keep")]
+    state, actions = decided(events.PauseAsked([1]), [process(), process("failed")], plans, {0})
+    assert (phases(state)[1], state.processes[1].is_stopped, actions) == ("failed", False, [Act("grant", 1)])
+
+
 def test_what_is_asked_of_a_run_that_stops_is_left() -> None:
     state, actions = decided(events.RestartAsked([0]), [process()], [planned()], {0}, phase="stopping")
     assert (actions, state.processes[0].is_restart_asked) == ([], False)

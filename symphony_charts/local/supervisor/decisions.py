@@ -145,7 +145,7 @@ class _Transition:
             case events.RestartAsked(slots):
                 self._restart([slot for slot in slots if not self._processes[slot].is_restart_asked])
             case events.PauseAsked(slots):
-                self._pause([slot for slot in slots if not self._processes[slot].is_stopped])
+                self._pause([slot for slot in slots if not (self._processes[slot].is_stopped and slot in self._live)])
             case events.StopAsked():
                 self._stop("stopped")
 
@@ -225,7 +225,7 @@ class _Transition:
         if self._phase != "running":
             return
         for slot in slots:
-            self._note(slot, is_restart_asked=True)
+            self._note(slot, is_restart_asked=True, is_stopped=False)
         for slot in slots:
             if self._processes[slot].phase == "waiting" or slot not in self._live:
                 self._start_afresh(slot)
@@ -237,13 +237,15 @@ class _Transition:
         if self._phase != "running":
             return
         for slot in slots:
-            process = self._note(slot, is_stopped=True, is_restart_asked=False, is_fresh_start=False, held="")
             if slot in self._live:
                 self._end(slot)
-                continue
-            if process.phase in ("waiting", "starting", "backoff"):
+            else:
+                self._act("grant", slot)
+                if self._processes[slot].phase in ("done", "failed"):
+                    # It has ended by itself, and the run may end without it.
+                    continue
                 self._note(slot, phase="stopped")
-            self._act("grant", slot)
+            self._note(slot, is_stopped=True, is_restart_asked=False, is_fresh_start=False, held="")
         self._advance()
 
     def _start_afresh(self, slot: int) -> None:
@@ -254,12 +256,25 @@ class _Transition:
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
             )
         if self._failed and self._failed.slot == slot:
-            self._failed = None
+            self._failed = self._other_failure()
         for other, process in enumerate(self._processes):
-            if process.phase == "stopped" and not process.started:
+            is_given_up = process.phase == "stopped" and not process.started and not process.is_stopped
+            if is_given_up and not self._planned[other].is_removed:
                 # It may have been given up because of this process; its program still waits for its release.
                 self._note(other, phase="waiting")
         self._act("grant", slot)
+
+    def _other_failure(self) -> Failure | None:
+        """Return the first failure among the processes that have failed for good and are still part of the run."""
+        failed = [
+            (process.ended or 0.0, slot)
+            for slot, process in enumerate(self._processes)
+            if process.phase == "failed" and not self._planned[slot].is_removed
+        ]
+        if not failed:
+            return None
+        process = self._processes[min(failed)[1]]
+        return Failure(name=process.name, status=process.status or 1, slot=min(failed)[1])
 
     def _take_over(self, stopping: str) -> None:
         """Finish the pending work of an earlier supervisor."""
@@ -294,6 +309,8 @@ class _Transition:
                 self._release(slot)
         for slot in unreachable(self._processes, self._planned):
             self._note(slot, phase="stopped")
+        if self._failed and self._planned[self._failed.slot].is_removed:
+            self._failed = self._other_failure()
         if verdict(self._processes, self._planned, self._plan.done_when) is not None:
             self._stop("failed" if self._failed else "finished")
 
@@ -340,7 +357,7 @@ def startable(processes: Sequence[ProcessState], planned: Sequence[PlannedProces
     return [
         slot
         for slot, process in enumerate(processes)
-        if process.phase == "waiting" and not unmet_waits(slot, processes, planned)
+        if process.phase == "waiting" and not planned[slot].is_removed and not unmet_waits(slot, processes, planned)
     ]
 
 

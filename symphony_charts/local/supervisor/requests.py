@@ -5,6 +5,7 @@ The files outlive the supervisor: a new one finds the unfinished requests to its
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import sys
 import time
@@ -78,9 +79,13 @@ def _held(run: Run, slots: Sequence[int]) -> str:
 def requested(run: Run) -> dict[int, str]:
     """Return the requested actions by slot."""
     folder = run.folder / "again"
+    actions = {}
     # Files with other names are no requests.
-    paths = [path for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
-    return {int(path.name): path.read_text(encoding="utf-8", errors="replace") for path in sorted(paths)}
+    for path in sorted(path for path in folder.iterdir() if path.name.isdecimal()) if folder.is_dir() else ():
+        # The supervisor may withdraw a request while a command reads the folder.
+        with contextlib.suppress(FileNotFoundError):
+            actions[int(path.name)] = path.read_text(encoding="utf-8", errors="replace")
+    return actions
 
 
 def withdraw(run: Run, slot: int) -> None:

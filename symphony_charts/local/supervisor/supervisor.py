@@ -82,7 +82,7 @@ class Supervisor:
             "respawn": self._respawn,
             "attend": self._attend,
             "read end": self._ended,
-            "grant": self.file.grant,
+            "grant": self._grant,
         }
 
     def begin(self, *, is_start: bool) -> None:
@@ -136,11 +136,11 @@ class Supervisor:
             self.clock.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
         raise_descriptor_limit(len(self.slots))
         asked = {slot: action for slot, action in requested(self.run).items() if slot < len(self.slots)}
-        for slot in [slot for slot, action in asked.items() if action == "start" and slot in self.panes]:
+        running = [slot for slot in asked if slot in self.panes and not self.slots[slot].is_stopped]
+        for slot in [slot for slot in running if asked[slot] == "start"]:
             # It runs already.
             del asked[slot]
-            self.file.grant(slot)
-            self.dirty = True
+            self._grant(slot)
         self._dispatch(events.RestartAsked([slot for slot, action in asked.items() if action != "stop"]))
         self._dispatch(events.PauseAsked([slot for slot, action in asked.items() if action == "stop"]))
 
@@ -202,6 +202,11 @@ class Supervisor:
                 self._handlers[action.do](action.slot)
 
     # Actions
+
+    def _grant(self, slot: int) -> None:
+        # Requests are withdrawn after a write, even if the state is the same.
+        self.file.grant(slot)
+        self.dirty = True
 
     def _respawn(self, slot: int) -> None:
         try:
