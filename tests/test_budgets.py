@@ -24,12 +24,12 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # Three readings of all code removed 10,240 lines of the core. Since then came processes that are added, stopped and
 # scaled in a running experiment, shared variables, all faults of a spec at once, and proofs for full clusters.
 BUDGETS = {
-    "core lines": 61_485,
+    "core lines": 61_500,
     "integration lines": 11_665,
     "chart lines": 7_685,
     "modules": 367,
-    "package statements": 45_930,
-    "test lines": 67_530,
+    "package statements": 45_940,
+    "test lines": 67_560,
 }
 
 

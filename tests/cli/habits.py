@@ -276,7 +276,7 @@ ROWS = r"""
 3 | top security: root | write `KEY: VALUE` lines below
 3 | top port_range: 80 | write a list of 2 values
 3 | top expose: {web: LoadBalancer} | add `exposes: web` to a process
-3 | top metadata: {name: x} | known keys: annotations, chart, compat, configs, done_when, env, env_file, expose, groups, image
+3 | top metadata: {name: x} | known keys: annotations, chart, compat, configs, done_when, env, env_file, expose, groups
 3 | top prepare: {x: python a.py} | write `KEY: VALUE` lines below
 3 | top worker: {command: x} | known keys:
 3 | top provider: aws | known keys:
