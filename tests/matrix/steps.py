@@ -104,7 +104,7 @@ def local_steps(user: Journey, version: str) -> None:
     user.walk(_TOOLS)
     for name, spec in (("rl", "experiment.yaml"), ("rl-py", "experiment.py")):
         made = sorted(path.name for path in (user.work / name).rglob("*"))
-        user.expect(f"init makes three files: {name}", made == ["counter.py", spec, "pools.yaml"], made)
+        user.expect(f"init makes its files: {name}", made == [".gitignore", "counter.py", spec, "pools.yaml"], made)
         user.walk(_CHARTS.format(spec=f"{name}/{spec}"))
     user.write("compose.yaml", "services: {web: {image: 'nginx:1', ports: ['8080:80']}}\n")
     user.write("web.json", _service("web"))
