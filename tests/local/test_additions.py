@@ -66,6 +66,7 @@ def test_replicas_are_added_and_removed_while_the_others_run(tmp_path: Path, is_
     assert {**pids(run), **before} == pids(run)
     addresses = [instance.place for instance in run_status(run).instances]
     assert len(set(addresses)) == 4
+    until(lambda: "up 3" in log_of(run, "agent-1"))
     assert main(["scale", "agent=1", "exp"]) == 0
     assert pids(run) == before
     assert main(["scale", "agent=2", "exp"]) == 0
