@@ -281,7 +281,8 @@ class _Transition:
         if stopping:
             self._stop(stopping)
         for slot, process in enumerate(self._processes):
-            if process.is_restart_asked or (process.is_stopped and slot in self._live):
+            is_stopping = process.is_stopped and process.phase != "stopped" and slot in self._live
+            if process.is_restart_asked or is_stopping:
                 # The request is still on disk and is read again.
                 self._note(slot, is_restart_asked=False, is_stopped=False)
             if process.phase == "backoff" and slot in self._live:
