@@ -84,13 +84,22 @@ def compare_experiments(real: Scheduler, seeds: range, *, workers: int = 8) -> R
 
     def run(seed: int) -> tuple[Case | int, list[Counter[str]]]:
         case = make_case(seed)
+        if isinstance(case, int):
+            return case, []
+        refusal = ""
         try:
-            return case, [] if isinstance(case, int) else _outcomes(real, case)
+            try:
+                return case, _outcomes(real, case)
+            except SpecError as error:
+                # Then the API server has to refuse the pods, too.
+                refusal = str(error)
+                real.outcome(case.pools, case.pods, f"c{seed}-refused", is_gang=case.is_gang)
+                report.faults.append(("accepted pod", f"{refusal}\n{case.told()}"))
         except ApiError as error:
             # Resources of a pod as a whole are drawn independently of its containers, which may ask for more.
-            if not isinstance(case, Case) or "must be greater than or equal to aggregate" not in str(error):
-                report.faults.append(("refused pod", f"{error}\n{case.told() if isinstance(case, Case) else seed}"))
-            return seed, []
+            if not refusal or "must be greater than or equal to aggregate" not in str(error):
+                report.faults.append(("refused pod", f"{error}\n{refusal}\n{case.told()}"))
+        return seed, []
 
     with ThreadPoolExecutor(workers) as pool:
         for case, outcomes in pool.map(run, seeds):
