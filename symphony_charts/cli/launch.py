@@ -186,16 +186,17 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
     limited = f"   limits by {' and '.join(limits)}" if limits else ""
     text = f"{name}   {plan.base_address}   {output.counted(count, 'process')} up in {took:.2f} s{limited}"
     output.print_record(args, "Run", record, text)
+    sys.stdout.flush()
     if args.watch:
         return follow_files(args, started, spec.path)
     if not args.wait:
         output.next_step(f"symph ps {name}", f"symph logs -f {name}", f"symph attach {name}", f"symph down {name}")
         return 0
-    names = [process.path for process in plan.processes]
-    printer = LinePrinter(names, color=getattr(args, "color", None))
-    follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
-    follower.start()
     try:
+        names = [process.path for process in plan.processes]
+        printer = LinePrinter(names, color=getattr(args, "color", None))
+        follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
+        follower.start()
         status = up.wait(started)
         follower.wait()
     except KeyboardInterrupt:

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import find_run, live_runs, runs_of
 from symphony_charts.system.file_locks import experiment_lock
-from tests.local.runs import log_of, supervisor_pid, until, wrapper_pids
+from tests.local.runs import log_of, supervisor_pid, until, wrapper_pid
 from tests.symph import symph
 
 SPEC = """
@@ -83,12 +84,12 @@ def both_say_one() -> None:
 def test_a_changed_file_restarts_the_processes_that_use_it(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "lib:a", "--watch", "b.txt:b")
     both_say_one()
-    run, before = find_run("exp"), wrapper_pids(find_run("exp"))
+    run, before = find_run("exp"), wrapper_pid(find_run("exp"), "b")
     (folder / "new").write_text("two\n")
     (folder / "new").rename(folder / "lib" / "a.txt")
     until(lambda: log_of(run, "a") == "one\ntwo\n")
     until(lambda: "restart a: a.txt" in one.said.read_text())
-    assert wrapper_pids(run)[1] == before[1]
+    assert wrapper_pid(run, "b") == before
     (folder / "b.txt").write_text("two\n")
     until(lambda: log_of(run, "b") == "one\ntwo\n")
 
@@ -103,12 +104,13 @@ def test_without_a_name_all_processes_are_restarted(folder: Path, watching: Call
 def test_ignored_files_restart_nothing(folder: Path, watching: Callable[..., Watching]) -> None:
     watching("--watch", "lib", "--ignore", "*.ckpt")
     both_say_one()
-    before = wrapper_pids(find_run("exp"))
+    run = find_run("exp")
+    before = {name: wrapper_pid(run, name) for name in "ab"}
     for name in ("__pycache__/x.pyc", "a.txt~", "x.ckpt"):
         (folder / "lib" / name).write_text("x")
     (folder / "lib" / "a.txt").write_text("two\n")
     until(lambda: log_of(find_run("exp"), "a") == "one\ntwo\n")
-    until(lambda: all(one != other for one, other in zip(before, wrapper_pids(find_run("exp")), strict=True)))
+    until(lambda: all(wrapper_pid(run, name) != pid for name, pid in before.items()))
     assert log_of(find_run("exp"), "a") == "one\ntwo\n"
 
 
@@ -122,10 +124,10 @@ def test_an_interrupt_ends_the_watching_and_leaves_the_run(folder: Path, watchin
 def test_a_changed_experiment_restarts_what_it_changes(folder: Path, watching: Callable[..., Watching]) -> None:
     one = watching("--watch", "b.txt:b")
     both_say_one()
-    before = wrapper_pids(find_run("exp"))
+    before = wrapper_pid(find_run("exp"), "b")
     (folder / "experiment.yaml").write_text(SPEC.replace("cat lib/a.txt", "echo hello"))
     until(lambda: log_of(find_run("exp"), "a") == "one\nhello\n")
-    assert wrapper_pids(find_run("exp"))[1] == before[1]
+    assert wrapper_pid(find_run("exp"), "b") == before
     (folder / "experiment.yaml").write_text("name: exp\nprocesses: {a: {comand: [x]}}\n")
     until(lambda: "error:" in one.said.read_text())
     (folder / "b.txt").write_text("two\n")
@@ -146,7 +148,7 @@ def test_a_saved_fault_ends_nothing_and_lines_are_printed(
     (folder / "lib" / "a.sh").write_text("echo first; exec sleep 300\n")
     one = watching("--watch", "lib:a", verb=verb)
     until(lambda: "a | first\n" in one.lines.read_text())
-    run, before = find_run("exp"), wrapper_pids(find_run("exp"))
+    run, before = find_run("exp"), wrapper_pid(find_run("exp"), "b")
     (folder / "lib" / "a.sh").write_text("echo broken; exit 3\n")
     until(lambda: "a ! failed 3" in one.said.read_text())
     until(lambda: run.state().processes[0].phase == "failed")
@@ -156,7 +158,7 @@ def test_a_saved_fault_ends_nothing_and_lines_are_printed(
     assert [line for line in one.lines.read_text().splitlines() if " | " in line] == [
         *("a | first", "a | broken", "a | fixed")
     ]
-    assert wrapper_pids(run)[1] == before[1]
+    assert wrapper_pid(run, "b") == before
     assert one.interrupt() == 130
     assert run.is_live == (verb == "up")
 
@@ -229,12 +231,12 @@ def test_a_killed_tmux_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 def test_an_interrupted_wait_tells_that_the_run_goes_on_and_how_to_end_it(folder: Path) -> None:
     argv = [sys.executable, "-m", "symphony_charts", "up", "--wait"]
-    with subprocess.Popen(argv, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as program:
-        assert program.stderr is not None
-        until(lambda: any(run.state().phase == "running" for run in live_runs()))
-        lines = [program.stderr.readline()]  # the follower watches
+    with subprocess.Popen(argv, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert "2 processes up" in program.stdout.readline()
+        time.sleep(0.5)  # until it waits
         program.send_signal(signal.SIGINT)
-        said = "".join([*lines, program.stderr.read()])
-        assert program.wait(timeout=30) == 130
+        _, said = program.communicate(timeout=60)
+        assert program.returncode == 130
     assert "exp runs on\nnext: symph logs -f exp | symph down exp" in said
     assert live_runs()

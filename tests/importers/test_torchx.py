@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
@@ -212,20 +211,6 @@ def test_a_fault_that_only_the_experiment_shows_is_reported_at_the_role() -> Non
     with pytest.raises(SpecError) as caught:
         import_appdef(app(role(name="a", port_map={"x": 99999})))
     assert caught.value.problems[0].path.startswith("roles[0]")
-
-
-@pytest.mark.parametrize(("roles", "replicas"), [(1, 1), (1, 1000), (20, 1), (20, 1000)])
-def test_a_conversion_takes_ten_milliseconds_at_most(roles: int, replicas: int) -> None:
-    said = [
-        role(name=f"r{number}", args=["${replica_id}"], num_replicas=replicas, port_map={f"p{number}": 29500})
-        for number in range(roles)
-    ]
-    seconds = []
-    for _ in range(5):
-        started = time.process_time()
-        import_appdef(app(*said))
-        seconds.append(time.process_time() - started)
-    assert min(seconds) < 0.010
 
 
 def test_a_least_number_of_replicas_that_nothing_waits_for_is_lost() -> None:

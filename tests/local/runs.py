@@ -63,3 +63,15 @@ def states_of(run: Run) -> list[str]:
     """Return the states of the processes of a run as text."""
     state = run.state()
     return [describe_process(process, state) for process in state.processes]
+
+
+def wrapper_pid(run: Run, name: str) -> int:
+    """Return the pid of the program in the pane of one process, once there is one."""
+    found: list[int] = []
+
+    def has_begun() -> bool:
+        found[:] = [one.wrapper.pid for one in run.state().processes if one.name == name and one.wrapper]
+        return bool(found)
+
+    until(has_begun)
+    return found[0]
