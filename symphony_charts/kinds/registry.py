@@ -176,19 +176,10 @@ def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def failure_difference(experiment: Experiment) -> str:
-    """Return how the effect of a final failure on other processes differs here (`on_exit`) and on a cluster, or ""."""
-    pods = pods_of(experiment).values()
-    if len(pods) < 2:
+    """Return how the effect of a final failure on other processes differs here and on a cluster, or ""."""
+    kind, stops = experiment.workload.kind, experiment.on_failure == "stop"
+    if len(pods_of(experiment)) < 2 or KINDS[kind].fails_together(experiment.workload) == stops:
         return ""
-    kind, usual = experiment.workload.kind, experiment.local.on_exit
-    here = {
-        (process.local.on_exit if process.local else None) or usual
-        for pod in pods
-        for process in pod.processes.values()
-    }
-    is_together = KINDS[kind].fails_together(experiment.workload)
-    if is_together and here != {"stop-all"}:
-        return f"a permanent failure stops the others on kind {kind}, but not here (local.on_exit)"
-    if not is_together and "stop-all" in here:
-        return f"a permanent failure stops the run here; on kind {kind} other groups continue (local.on_exit: keep)"
-    return ""
+    if stops:
+        return f"a permanent failure stops the run here; on kind {kind} other groups continue (on_failure: continue)"
+    return f"a permanent failure stops the others on kind {kind}, but not here (on_failure)"

@@ -293,6 +293,7 @@ _SHORT: dict[str, tuple[Schema, ...]] = {
     "period": (_SPAN,),
     "deadline": (_SPAN,),
     "grace_period": (_SPAN,),
+    "linger": (_SPAN,),
     "timeout": (_SPAN,),
     "tcp": (_PROBE,),
     "http": (_PROBE,),

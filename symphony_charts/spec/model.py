@@ -70,8 +70,6 @@ class LocalProcess(Record, frozen=True, kw_only=True):
         cwd: Folder in which it starts here.
         tty: Whether it has a terminal.
         gpus: GPUs of this machine that it is given.
-        on_exit: What becomes of the run when it fails for good: `stop-all` ends it, `keep` goes on, `restart` starts
-            the process again.
         log_size: How long its log may grow before it loses its beginning, such as `10Mi`.
     """
 
@@ -85,7 +83,6 @@ class LocalProcess(Record, frozen=True, kw_only=True):
     cwd: str | None = None
     tty: bool | None = None
     gpus: int | None = None
-    on_exit: Literal["stop-all", "keep", "restart"] | None = None
     log_size: str | None = None
 
 
@@ -97,7 +94,8 @@ class PodSettings(Record, frozen=True, kw_only=True):
         min_replicas: With so many of them the work goes on, where the kind knows gangs.
         restart: When a pod that ended is started again; without it `never` for finite pods and `always` for services.
         retries: How often a failed pod is started again.
-        keep: Whether a service pod outlives a run; without it those do to which no process of the run connects.
+        until: When a service pod ends: `run` with the run, `uninstall` with the release (`symph down` here). Without it
+            exposed services to which no process of the run connects stay until `uninstall`.
         names: Host names under which others find the pod besides; on a cluster each is a Service of that very name.
         node_selector: Labels that its node must have.
         capabilities: What its node must offer in words of the pools file.
@@ -116,7 +114,7 @@ class PodSettings(Record, frozen=True, kw_only=True):
     min_replicas: int | None = None
     restart: Literal["always", "on-failure", "never"] | None = None
     retries: int | None = None
-    keep: bool | None = None
+    until: Literal["run", "uninstall"] | None = None
     names: list[str] = []
     node_selector: dict[str, str] = {}
     capabilities: dict[str, str] = {}
@@ -298,8 +296,6 @@ class LocalSettings(Record, frozen=True, kw_only=True):
         pass_env: Variables of the caller that are let through, by name or pattern (`WANDB_*`, `*`).
         cwd: Folder in which processes start; without one that of the spec.
         tty: Whether processes have a terminal.
-        on_exit: What becomes of the run when a process fails for good: `stop-all` ends it, `keep` goes on, `restart`
-            starts the process again.
         limits: Whether `limits` of memory and CPU hold here, too.
         log_size: A log that grows beyond this loses its beginning; `unlimited`: none does.
         ports: `own`: each pod has an address; `moved`: all are at 127.0.0.1, and a port that is taken becomes another.
@@ -312,7 +308,6 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     pass_env: list[str] = []
     cwd: str | None = None
     tty: bool = True
-    on_exit: Literal["stop-all", "keep", "restart"] = "stop-all"
     limits: bool = False
     log_size: str = "1Gi"
     ports: Literal["own", "moved"] = "own"
@@ -340,7 +335,9 @@ class Experiment(Record, frozen=True, kw_only=True):
         secret_source: Where the Secret of these files comes from on a cluster.
         prepare: Steps that run to their end before pods start, by name.
         port_range: The first and the last port that services are given.
-        done_when: Processes whose success ends the experiment; empty: all finite ones.
+        done_when: Processes whose success ends the run; empty: all finite ones.
+        on_failure: What a process that failed for good does to the run: `stop` ends it, with `continue` it goes on.
+        linger: Seconds for which services go on after the end of the run.
         expose: How exposed services are reached from outside, by name.
         workload: Which Kubernetes kind runs it, and how it is queued.
         compat: `di-engine` gives every process the DI_* variables of a DIJob.
@@ -372,6 +369,8 @@ class Experiment(Record, frozen=True, kw_only=True):
     prepare: dict[str, Step] = {}
     port_range: tuple[int, int] = (7000, 8999)
     done_when: list[str] = []
+    on_failure: Literal["stop", "continue"] = "stop"
+    linger: int = 0
     expose: dict[str, ExposeSettings] = {}
     workload: Workload = Workload()
     compat: Literal["di-engine"] | None = None

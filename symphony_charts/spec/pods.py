@@ -73,6 +73,39 @@ def processes_of(experiment: Experiment) -> Iterator[tuple[ProcessRef, Process]]
     yield from everything.items()
 
 
+def pods_that_end(experiment: Experiment) -> set[str]:
+    """Return the names of the pods of services that end with the run (`until: run`).
+
+    Without `until`, a service ends with the run unless it is exposed and no process of the run connects to it. If no
+    process is finite, the run has no end, and such services stay.
+    """
+    pods = pods_of(experiment)
+    listeners = {
+        service: name
+        for name, pod in pods.items()
+        for process in pod.processes.values()
+        for service in (*process.binds, *process.exposes)
+    }
+
+    def belongs(pod: Pod) -> bool:
+        return pod.is_finite or pod.settings.until == "run" or not (pod.settings.until or _is_exposed(pod))
+
+    has_end = any(pod.is_finite for pod in pods.values())
+    found = [pod for pod in pods.values() if (belongs(pod) if has_end else pod.settings.until == "run")]
+    of_run = {pod.name for pod in found}
+    while has_end and found:
+        for process in found.pop().processes.values():
+            reached = [pods[listeners[service]] for service in process.connects if service in listeners]
+            more = [pod for pod in reached if pod.name not in of_run and pod.settings.until is None]
+            of_run.update(pod.name for pod in more)
+            found += more
+    return {name for name in of_run if not pods[name].is_finite}
+
+
+def _is_exposed(pod: Pod) -> bool:
+    return any(process.exposes for process in pod.processes.values())
+
+
 def retries_of(experiment: Experiment, pod: Pod) -> int:
     """Return the number of times that a failed pod is restarted.
 

@@ -474,6 +474,7 @@ _EXPERIMENT: dict[str, _Expander] = {
     "processes": _Expansion.process_map,
     "groups": _Expansion.group_map,
     "prepare": _Expansion.step_map,
+    "linger": _form(_seconds),
     "configs": _form(lambda value: by_field(value, "text")),
     "secrets": _Expansion.secrets,
     "port_range": _form(port_range),

@@ -28,25 +28,25 @@ def test_who_starts_everything_at_once_does_so_here(importer: Callable[[Source],
 
 
 @pytest.mark.parametrize(
-    ("process", "on_exit"),
-    [({"cmds": ["x"]}, "keep"), ({"container_image": "i:1"}, "keep"), ({"cmd": "x"}, "stop-all")],
+    ("process", "on_failure"),
+    [({"cmds": ["x"]}, "continue"), ({"container_image": "i:1"}, "continue"), ({"cmd": "x"}, "stop")],
 )
-def test_what_a_failure_ended_in_symphony_it_ends_here(process: dict[str, object], on_exit: str) -> None:
+def test_what_a_failure_ended_in_symphony_it_ends_here(process: dict[str, object], on_failure: str) -> None:
     imported = import_legacy(from_data({"name": "e", "processes": [{"name": "p", **process}]}, "dump"))
-    assert imported.experiment.local.on_exit == on_exit
+    assert imported.experiment.on_failure == on_failure
 
 
 @pytest.mark.parametrize(
-    ("builder", "start", "on_exit"),
+    ("builder", "start", "on_failure"),
     [
-        (ExperimentSpec, "together", "keep"),
-        (SubprocExperimentSpec, "together", "stop-all"),
-        (OurSpec, "in-order", "stop-all"),
+        (ExperimentSpec, "together", "continue"),
+        (SubprocExperimentSpec, "together", "stop"),
+        (OurSpec, "in-order", "stop"),
     ],
 )
 def test_a_program_for_symphony_starts_at_once_and_goes_on_after_a_failure_as_there(
-    builder: type[OurSpec], start: str, on_exit: str
+    builder: type[OurSpec], start: str, on_failure: str
 ) -> None:
     spec = builder("e")
     spec.new_process("p", **{"cmd" if builder is SubprocExperimentSpec else "command": "true"})  # type: ignore[arg-type]  # one of two words
-    assert (spec.finish().local.start, spec.finish().local.on_exit) == (start, on_exit)
+    assert (spec.finish().local.start, spec.finish().on_failure) == (start, on_failure)

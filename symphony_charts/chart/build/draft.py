@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from symphony_charts.chart.tree import Helper, Join, Let, Text, Tree
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import Values, maps, merge_overlay, sub
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, Service, pods_of, retries_of
+from symphony_charts.spec.pods import Pod, ProcessRef, Service, pods_of, pods_that_end, retries_of
 from symphony_charts.spec.sources import (
     AnyVolume,
     ClaimVolume,
@@ -382,7 +382,7 @@ def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers
         )
         for name, pod in sorted(pods.items())
     }
-    restarted = _restarted(kind, groups, by_name)
+    restarted = _restarted(kind, groups, by_name, pods_that_end(experiment))
     longest = max((len(part) for part in parts.values()), default=0)
     return Draft(
         experiment=experiment,
@@ -413,26 +413,20 @@ def _overlaid(step: Step, overlay: Mapping[str, object]) -> Step:
     )
 
 
-def _restarted(kind: Kind, groups: Mapping[str, Group], services: Mapping[str, Service]) -> set[str]:
+def _restarted(
+    kind: Kind, groups: Mapping[str, Group], services: Mapping[str, Service], ended: Collection[str]
+) -> set[str]:
     """Return the groups whose pods belong to a run and are replaced by a new one.
 
-    These are the groups that the kind runs, the services to which they connect (directly or not) unless `keep` is true,
-    those with `keep: false`, and those that connect to a group that the kind runs, since the addresses of its replicas
-    change with the run.
+    These are the groups that the kind runs, the `ended` ones, and those that connect to a group that the kind runs,
+    since the addresses of its replicas change with the run.
     """
-    restarted: set[str] = set()
-    found = [(name, False) for name in groups]
-    while found:
-        name, is_reached = found.pop()
-        pod = groups[name].pod
-        dialled = [services[each] for each in _connects(pod.processes.values()) if each in services]
-        reads_run = any(kind.runs(groups[service.listener.pod]) for service in dialled)
-        keep = pod.settings.keep
-        begins = kind.runs(groups[name]) or reads_run or keep is False or (is_reached and keep is not True)
-        if begins and name not in restarted:
-            restarted.add(name)
-            found += [(service.listener.pod, True) for service in dialled]
-    return restarted
+
+    def reads_run(group: Group) -> bool:
+        dialled = [services[each] for each in _connects(group.pod.processes.values()) if each in services]
+        return any(kind.runs(groups[service.listener.pod]) for service in dialled)
+
+    return {name for name, group in groups.items() if name in ended or kind.runs(group) or reads_run(group)}
 
 
 def _connects(processes: Iterable[Process]) -> list[str]:

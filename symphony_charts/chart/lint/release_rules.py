@@ -86,9 +86,9 @@ def _group(draft: Draft, group: Group, groups: Sequence[Group], values: Mapping[
         what = f"{together}an eviction counts as a failure"
         step = "use restart: never, with which each replica has its own retries"
         yield warning("restarts-in-place", f"{path}.restart", what, step)
-    if group.pod.settings.keep and not group.is_kept and not draft.kind.runs(group):
+    if group.pod.settings.until == "uninstall" and not group.is_kept:
         what = "it restarts with each run all the same, since it connects to processes whose addresses change with it"
-        yield warning("kept-in-vain", f"{path}.keep", what, "connect it to services only, or leave `keep` out")
+        yield warning("kept-in-vain", f"{path}.until", what, "connect it to services only, or leave `until` out")
 
 
 def _container(values: Mapping[str, Any], path: str) -> Iterator[Finding]:
@@ -198,10 +198,7 @@ def _unread_of_group(draft: Draft, group: Group, *, has_pod_groups: bool) -> Ite
     if settings.min_replicas is not None and not is_counted:
         what = f"kind {draft.kind.name} and gang {draft.experiment.workload.gang} do not start its pods together"
         yield _unread(f"{path}.min_replicas", what, "choose a gang that counts pods, or leave it out")
-    if is_member and settings.keep is not None:
-        what = "it decides if services outlive a run, and these pods end with theirs"
-        yield _unread(f"{path}.keep", what, "leave it out")
-    elif not is_member and settings.retries:
+    if not is_member and settings.retries:
         what = "a pod of services is always started again"
         yield _unread(f"{path}.retries", what, "leave it out, or make it finite")
     if not is_member and settings.deadline is not None:

@@ -113,6 +113,9 @@ class _Reader:
             "port_range": self._port_range(),
             "local": self._local(),
         }
+        if not any("cmd" in process for process in root.maps("processes")):
+            # A failed process ends no other, except in the subproc backend, which killed them all.
+            data["on_failure"] = "continue"
         pods = [*groups.values(), {"processes": processes}]
         members = [process for pod in pods for process in sub(pod, "processes").values()]
         if exposed := [name for process in members for name in sub(process, "exposes")]:
@@ -185,9 +188,6 @@ class _Reader:
         local: dict[str, object] = {"preamble": self._root.texts("preamble_cmds"), "cwd": _folder(self._root)}
         # Symphony starts everything at once; its programs dial until a server listens.
         local["start"] = "together"
-        # A failed process ends no other, except in the subproc backend, which killed them all.
-        children = any("cmd" in process for process in self._root.maps("processes"))
-        local["on_exit"] = None if children else "keep"
         return {key: value for key, value in local.items() if value not in (None, [])}
 
 

@@ -254,12 +254,12 @@ class ExperimentSpec(Dumped, ExperimentAttributes, specs.ExperimentSpec):  # typ
         self._ports, self._usual = list(port_range) if isinstance(port_range, list) else [], []
         if self._ports:
             port_range = (min(self._ports), max(self._ports))
+        if self.backend != "subproc":
+            # A failed process ended all others in the subproc backend, and none in other backends.
+            fields.setdefault("on_failure", "continue")
         super().__init__(name, port_range=port_range, secrets=secrets, **fields)
         # As in Symphony; its programs dial until a server listens.
         self._local().setdefault("start", "together")
-        if self.backend != "subproc":
-            # A failed process ended all others in the subproc backend, and none in other backends.
-            self._local().setdefault("on_exit", "keep")
 
     def new_process(self, name: str, *words: Any, **fields: Any) -> OurProcess:
         """Add and return a new lone process; `words` are positional arguments of the backend's process class."""

@@ -30,6 +30,7 @@ from symphony_charts.local.plan.records import (
     Checkout,
     LocalPlan,
     Machine,
+    OnExit,
     PlannedProcess,
     Restart,
     Wait,
@@ -174,10 +175,10 @@ class _Context:
         is_service = isinstance(process, Process) and process.lifecycle == "service"
         retries = retries_of(experiment, replica.pod)
         restart = _restart(replica.pod, retries, is_service=is_service)
-        on_exit = (local.on_exit if local is not None else None) or experiment.local.on_exit
+        on_exit: OnExit = "stop-all" if experiment.on_failure == "stop" else "keep"
         log_size = (local.log_size if local is not None else None) or experiment.local.log_size
         ends = isinstance(process, Process) and not is_service
-        is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0) or on_exit == "restart"
+        is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0)
         counts_tries = ends and is_tried_again
         # Steps and services get the number, too, as in a Job, but always 0: here they are not retried with their pod.
         attempt = "0" if replica.pod.is_finite and not counts_tries else None

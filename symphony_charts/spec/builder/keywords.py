@@ -42,7 +42,7 @@ class PodFields(TypedDict, total=False):
     restart: Literal["always", "on-failure", "never", "Always", "OnFailure", "Never"] | None
     restart_policy: Literal["always", "on-failure", "never", "Always", "OnFailure", "Never"] | None
     retries: int | None
-    keep: bool | None
+    until: Literal["run", "uninstall"] | None
     names: Items | str | None
     node_selector: Mapping[str, object] | None
     capabilities: Mapping[str, object] | None
@@ -118,6 +118,8 @@ class ExperimentFields(TypedDict, total=False):
     prepare: Mapping[str, object] | None
     port_range: Items | str | range | None
     done_when: Items | str | None
+    on_failure: Literal["continue", "stop"] | None
+    linger: int | str | None
     expose: Mapping[str, object] | None
     workload: Data | None
     compat: Literal["di-engine"] | None

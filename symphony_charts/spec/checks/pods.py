@@ -65,6 +65,7 @@ def pod_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[
     for name, step in experiment.prepare.items():
         yield from _command_faults(step, f"prepare.{name}")
     yield from small_faults(experiment.workload, {"retries": 0}, "workload")
+    yield from small_faults(experiment, {"linger": 0}, "")
 
 
 def is_in_domain(key: str, domains: Iterable[str]) -> bool:
@@ -134,6 +135,9 @@ def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Itera
         what = "`restart: always` would run finite work for ever"
         next_step = "set `lifecycle: service`, or restart: on-failure or never"
         yield Problem(what=what, path=f"{path}.restart", next=next_step)
+    if settings.until and is_finite:
+        what = "`until` is for pods of services; this one ends by itself"
+        yield Problem(what=what, path=f"{path}.until", next="leave it out")
     yield from _label_faults(settings.labels, f"{path}.labels", with_values=True, ours=OUR_DOMAINS)
     yield from _label_faults(settings.annotations, f"{path}.annotations", with_values=False, ours=OUR_DOMAINS[:1])
     yield from _label_faults(settings.node_selector, f"{path}.node_selector", with_values=True)
@@ -200,7 +204,7 @@ def small_faults(record: msgspec.Struct, least: Mapping[str, int], path: str) ->
     for field, bound in least.items():
         value = getattr(record, field)
         if value is not None and value < bound:
-            yield Problem(what=f"{value} is too little", path=f"{path}.{field}", next=f"at least {bound}")
+            yield Problem(what=f"{value} is too little", path=f"{path}.{field}".lstrip("."), next=f"at least {bound}")
 
 
 def choice_faults(record: msgspec.Struct, fields: Sequence[str], path: str, what: str) -> Iterator[Problem]:
