@@ -89,6 +89,11 @@ FIELDS: dict[str, Field] = {
     "commonAnnotations": Field("Further annotations of all objects except pods.", "annotations"),
     "nameOverride": Field("Replaces the chart's name in the names of objects.", "name"),
     "fullnameOverride": Field("Replaces the beginning of all names.", "name"),
+    "conductor": Field("What ends services with the run.", "section"),
+    "conductor.image": Field("Its image, with a shell and kubectl.", "image"),
+    "conductor.serviceAccountName": Field(
+        "Service account that may get and patch Jobs; empty: the chart makes one.", "objectName"
+    ),
     "tests": Field("The pod of `helm test`, which connects to each service.", "section"),
     "tests.image": Field("Its image, with a shell and nc, python3 or bash.", "image"),
     "tests.hold": Field("Keep finished processes running; for tests of the chart.", "bool"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from symphony_charts.errors import Problem
-from symphony_charts.formats.data import maps
+from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.spec import variable_names
 from symphony_charts.spec.model import Experiment
@@ -23,6 +23,18 @@ from symphony_charts.spec.workload import Workload
 
 Object: TypeAlias = Mapping[str, Any]
 End: TypeAlias = Literal["succeeded", "failed"]
+
+COMPONENT = "conductor"
+"""The component (a label) of the Job that ends a run."""
+
+WAITING = "symph-waiting"
+"""The container that keeps a pod of services running until its Job is suspended or deleted."""
+
+UNTIL = "symph.dev/until"
+"""The annotation of a Job of services that end with the run."""
+
+ENDED = "symph.dev/ended"
+"""The annotation of a Job that the conductor suspended at the end of the run."""
 
 STOPPED = "symph.dev/Stopped"
 """The condition of a Job that its set deleted when the set ended."""
@@ -162,6 +174,14 @@ class Kind(Protocol):
         """Return True if it ends its other groups (never services) once the `done` groups of `done_when` have."""
         return False
 
+    def ends_services(self, workload: Workload) -> bool:
+        """Return True if services with `until: run` are Jobs, alone or in its object, and end with the run."""
+        return False
+
+    def is_conducted(self, workload: Workload) -> bool:
+        """Return True if a conductor ends its Jobs."""
+        return False
+
     def fails_together(self, workload: Workload) -> bool:
         """Return True if it ends its other groups (never services) when one has failed for good."""
         return False
@@ -265,6 +285,17 @@ def run_of(item: Object) -> str:
     template = (item.get("spec") or {}).get("template") or {}
     labels = (one.get("metadata", {}).get("labels") or {} for one in (item, template))
     return next((str(each["symph.dev/run"]) for each in labels if "symph.dev/run" in each), "")
+
+
+def is_conductor(item: Mapping[str, object]) -> bool:
+    """Return True for the Job that ends a run, and for its pods."""
+    labels = sub(item, "metadata", "labels")
+    return labels.get("app.kubernetes.io/component") == COMPONENT
+
+
+def is_service(item: Mapping[str, object]) -> bool:
+    """Return True for a Job of services that end with the run."""
+    return UNTIL in sub(item, "metadata", "annotations")
 
 
 def process_of(container: Mapping[str, object]) -> str:

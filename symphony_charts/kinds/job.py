@@ -18,9 +18,9 @@ FAILED = ",".join(f"status.conditions.{place}.type in (FailureTarget,Failed)" fo
 class Jobs(Kind):
     name = "jobs"
     runs_as = "Job"
-    gvks = (("batch/v1", "Job"),)
+    gvks: tuple[tuple[str, str], ...] = (("batch/v1", "Job"),)
     holds_groups = False
-    argo_conditions = (SUCCEEDED, FAILED)
+    argo_conditions: tuple[str, str] | None = (SUCCEEDED, FAILED)
     mutable = (
         "spec.parallelism",
         "spec.suspend",
@@ -29,6 +29,13 @@ class Jobs(Kind):
         "spec.ttlSecondsAfterFinished",
     )
     kueue_paths = ()
+
+    def ends_services(self, workload: Workload) -> bool:
+        """Return True without Kueue, which resumes what a conductor suspends."""
+        return workload.gang != "kueue"
+
+    def is_conducted(self, workload: Workload) -> bool:
+        return workload.gang != "kueue"
 
     def replicas(self, item: Object) -> int:
         spec = item["spec"]
@@ -46,6 +53,14 @@ class Jobs(Kind):
         spec = item.block("spec")
         name = item.block("metadata").text("name")
         yield PodSet(name=name, template=spec.block("template"), count=at_a_time(spec))
+
+
+class Conductor(Jobs):
+    """The Job that ends a run. It is not a part of the experiment, but its pod needs a place."""
+
+    name = ""
+    gvks = ()
+    argo_conditions = None
 
 
 class StatefulSets(Kind):
@@ -112,6 +127,10 @@ class JobSet(Kind):
     mutable = ("spec.suspend", "spec.ttlSecondsAfterFinished")
     kueue_paths = ()
     exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
+
+    def ends_services(self, workload: Workload) -> bool:
+        """Return True: services are members of the set outside of its success policy."""
+        return True
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
         """Return True, because of the JobSet's success policy."""

@@ -7,12 +7,13 @@ from typing import Any, Protocol, cast
 
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.appwrapper import AppWrapper
-from symphony_charts.kinds.base import End, Kind, Object, Restartable, conditions_of
-from symphony_charts.kinds.job import Deployments, Jobs, JobSet, StatefulSets, VolcanoJob
+from symphony_charts.kinds.base import End, Kind, Object, Restartable, conditions_of, is_conductor
+from symphony_charts.kinds.job import Conductor, Deployments, Jobs, JobSet, StatefulSets, VolcanoJob
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import ProcessRef, find_process, pods_of
+from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, pods_that_end
 from symphony_charts.system.launching import entry_points
 
+_CONDUCTOR = Conductor()
 _NAMED: tuple[Kind, ...] = (Jobs(), JobSet(), AppWrapper(), VolcanoJob())
 _OURS: tuple[Kind, ...] = (*_NAMED, StatefulSets())
 
@@ -42,6 +43,8 @@ _BY_WORD = {word: kind for kind in reversed(ALL) for _, word in (*kind.gvks, *ki
 def kind_for(item: Mapping[str, object]) -> Kind | None:
     """Return the kind of an object, by its API group or otherwise its `kind` alone; None if it is unknown."""
     word = str(item.get("kind"))
+    if word == "Job" and is_conductor(item):
+        return _CONDUCTOR
     if word == "Job" and not item.get("apiVersion") and "tasks" in sub(item, "spec"):
         return KINDS["volcano"]
     return _BY_API.get((str(item.get("apiVersion")).partition("/")[0], word)) or _BY_WORD.get(word)
@@ -160,25 +163,29 @@ def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
 
     `values` are the complete values of a release of `chart`. A service in a finite pod stops with it.
     """
-    experiment = chart.experiment
-    kind = KINDS[experiment.workload.kind]
+    experiment, workload = chart.experiment, chart.experiment.workload
+    kind = KINDS[workload.kind]
+    pods = pods_of(experiment)
     done = {find_process(experiment, name) for name in experiment.done_when}
-    is_left = bool(done) and not kind.stops_the_rest(experiment.workload, len({ref.pod for ref in done}))
-    removed = kind.removed_pods(experiment)
+    is_ended = kind.is_conducted(workload) or kind.stops_the_rest(workload, len({ref.pod for ref in done}))
+    removed = set(kind.removed_pods(experiment))
+    if kind.ends_services(workload) and any(pod.is_finite for pod in pods.values()):
+        removed |= pods_that_end(experiment)
     return [
         (pod.name, name)
-        for _, pod in sorted(pods_of(experiment).items())
+        for _, pod in sorted(pods.items())
         if pod.name not in removed and int(values["groups"][pod.name]["replicas"])
         for name, process in pod.processes.items()
         if (process.lifecycle == "service" and not pod.is_finite)
-        or (process.lifecycle == "finite" and is_left and ProcessRef(pod.name, name) not in done)
+        or (process.lifecycle == "finite" and done and not is_ended and ProcessRef(pod.name, name) not in done)
     ]
 
 
 def failure_difference(experiment: Experiment) -> str:
     """Return how the effect of a final failure on other processes differs here and on a cluster, or ""."""
     kind, stops = experiment.workload.kind, experiment.on_failure == "stop"
-    if len(pods_of(experiment)) < 2 or KINDS[kind].fails_together(experiment.workload) == stops:
+    is_told = KINDS[kind].is_conducted(experiment.workload)
+    if len(pods_of(experiment)) < 2 or is_told or KINDS[kind].fails_together(experiment.workload) == stops:
         return ""
     if stops:
         return f"a permanent failure stops the run here; on kind {kind} other groups continue (on_failure: continue)"

@@ -9,7 +9,7 @@ from typing import Literal
 
 from symphony_charts.backend.status import Phase
 from symphony_charts.formats.printable import age
-from symphony_charts.kinds.base import STOPPED, Object
+from symphony_charts.kinds.base import ENDED, STOPPED, Object
 
 
 def phase_of_container(pod: Object, seen: Object, now: float) -> tuple[Phase, str, str]:
@@ -124,6 +124,8 @@ def phase_of_workload(
         return "succeeded", "succeeded; its pod is gone"
     if stopped:
         return "stopped", f"stopped: {stopped['message']}"
+    if workload["spec"].get("suspend") and ENDED in (workload["metadata"].get("annotations") or {}):
+        return "stopped", "stopped: it ended with the run"
     if workload["spec"].get("suspend"):
         meta, queued = workload["metadata"], queue or {}
         uids = [meta.get("uid"), *(owner.get("uid") for owner in meta.get("ownerReferences") or [])]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from symphony_charts.backend.status import Event, ExperimentStatus
 from symphony_charts.errors import Conflict, NotFound, ToolFailed, UsageError
+from symphony_charts.kinds.base import is_conductor
 from symphony_charts.kinds.registry import KINDS, RENDERED, workload_kind
 from symphony_charts.kubernetes import container_phase
 from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes
@@ -67,13 +68,13 @@ class KubeExperiments:
         return self._api
 
     def names(self) -> list[str]:
-        ours = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
+        ours = self._workloads(EXPERIMENT)
         return sorted({name_of(item) for item in (*ours, *self._adopted())})
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
         """Return the experiments by name and namespace; finished ones are included until they are deleted."""
         del ended
-        workloads = [item for kind in self._kinds() for item in self.listed(*kind, EXPERIMENT)]
+        workloads = self._workloads(EXPERIMENT)
         pods = self._pods(EXPERIMENT)
         taken = {(name_of(item), item["metadata"]["namespace"]) for item in workloads}
         others = [item for item in self._adopted() if (name_of(item), item["metadata"]["namespace"]) not in taken]
@@ -133,7 +134,11 @@ class KubeExperiments:
         return str(spaces[0])
 
     def workloads(self, name: str) -> list[Object]:
-        return [item for kind in self._kinds() for item in self.listed(*kind, selector_of(name))]
+        return self._workloads(selector_of(name))
+
+    def _workloads(self, selector: str) -> list[Object]:
+        listed = [item for kind in self._kinds() for item in self.listed(*kind, selector)]
+        return [item for item in listed if not is_conductor(item)]
 
     def pods(self, name: str) -> list[Object]:
         return self._pods(selector_of(name))

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, ServiceStatus, overall
 from symphony_charts.errors import Conflict
-from symphony_charts.kinds.base import Object, process_of
+from symphony_charts.kinds.base import WAITING, Object, process_of
 from symphony_charts.kinds.registry import kind_for, may_start_again, parts_of, verdict_of
 from symphony_charts.kubernetes.container_phase import (
     NO_QUEUE,
@@ -330,7 +330,8 @@ def _containers(spec: Object) -> list[tuple[Object, str]]:
         (container, "sidecar" if container.get("restartPolicy") == "Always" else "step")
         for container in spec.get("initContainers") or []
     ]
-    return [*first, *((container, "process") for container in spec.get("containers") or [])]
+    rest = [container for container in spec.get("containers") or [] if container["name"] != WAITING]
+    return [*first, *((container, "process") for container in rest)]
 
 
 def _is_alone(pod: Object, process: str) -> bool:

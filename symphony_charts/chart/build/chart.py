@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from symphony_charts.chart.build import data, pods, services
+from symphony_charts.chart.build import conductor, data, pods, services
 from symphony_charts.chart.build import notes as build_notes
 from symphony_charts.chart.build.containers import container_helpers
 from symphony_charts.chart.build.draft import MAX_NAME, Draft, draft, with_names
@@ -22,7 +22,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
 
 # Templates that belong to no group or kind.
-_TEMPLATES = ("config", "podgroup", "ingress", "secrets", "networkpolicy", "serviceaccount")
+_TEMPLATES = ("config", "podgroup", "ingress", "secrets", "networkpolicy", "serviceaccount", "conductor")
 _EXTRA = """\
 {{- range .Values.extraObjects }}
 ---
@@ -198,6 +198,8 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
         yield data.name_helper("secretName", "secrets", fullname, f"-{suffix}")
     if plan.experiment.service_account or any(service.is_exposed for service in plan.services.values()):
         yield data.annotations_helper()
+    if conductor.is_conducted(plan):
+        yield conductor.account_helper(fullname)
     part_of = "app.kubernetes.io/part-of"
     own = {} if part_of in plan.experiment.labels else {part_of: plan.experiment.name}
     yield from label_helpers({**own, "symph.dev/experiment": plan.experiment.name})
@@ -238,6 +240,7 @@ def _templates(plan: Draft) -> Iterable[tuple[str, Tree]]:
         ("podgroup", pods.pod_groups(plan)),
         ("ingress", services.routes(plan)),
         ("secrets", data.secret(plan)),
+        ("conductor", conductor.objects(plan)),
         ("tests/connect", build_notes.connection_test(plan)),
     ):
         if tree:

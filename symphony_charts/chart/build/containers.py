@@ -15,6 +15,7 @@ from symphony_charts.chart.build.data import FILES_MOUNT, has_only_files, mounts
 from symphony_charts.chart.build.draft import Draft, Group, is_device, listens_on
 from symphony_charts.chart.tree import Block, Call, Entries, File, Helper, Include, Merged, Tree, Value, When
 from symphony_charts.formats.data import maps, merge_overlay, sub
+from symphony_charts.kinds.base import WAITING
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.overlay_fields import merge_probe
 from symphony_charts.spec.pods import Service
@@ -91,7 +92,33 @@ def containers(draft: Draft, group: Group, over: dict[str, Any]) -> tuple[list[T
     for name, process in group.pod.processes.items():
         place = init if group.is_sidecar(name) else main
         place.append(_container(draft, group, name, process, for_container(over, name)))
+    main += [waiting_container()] if group.is_ended else []
     return [*init, *over.pop("initContainers", [])], [*main, *over.pop("containers", [])]
+
+
+def waiting_container() -> Tree:
+    """Return the container that keeps a pod of sidecars running until it is deleted."""
+    return Merged(
+        {"name": WAITING},
+        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        {
+            "command": ["/bin/sh", "-c", "trap 'exit 143' TERM; sleep 2147483647 & wait"],
+            "resources": {key: {"cpu": "1m", "memory": "8Mi"} for key in ("requests", "limits")},
+            "securityContext": CONFINED,
+        },
+    )
+
+
+NOBODY = 65534
+CONFINED: Mapping[str, object] = {
+    "runAsNonRoot": True,
+    "runAsUser": NOBODY,
+    "allowPrivilegeEscalation": False,
+    "readOnlyRootFilesystem": True,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""The security context of our own programs in the user's pods, and of the conductor."""
 
 
 def env_value(value: str | EnvSource) -> Any:
@@ -201,7 +228,7 @@ def _probes(draft: Draft, group: Group, name: str, process: Process, over: dict[
     ready = _probe(draft, group, name, process)
     if ready:
         probes["readinessProbe"] = ready
-        if group.is_sidecar(name):
+        if group.is_sidecar(name) and not group.is_ended:
             handler = {key: {**item} for key, item in ready.items() if key in ("tcpSocket", "httpGet", "exec")}
             probes["startupProbe"] = {**handler, **_STARTUP}
     for key in _PROBES:

@@ -12,6 +12,7 @@ from symphony_charts.chart.helpers import MAX_WORKLOAD, cut
 from symphony_charts.chart.tree import Helper, Join, Let, Text, Tree
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import Values, maps, merge_overlay, sub
+from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef, Service, pods_of, pods_that_end, retries_of
 from symphony_charts.spec.sources import (
@@ -100,6 +101,8 @@ class Group:
 
     `part` is the group's part of object names; a long name is cut with a hash. `is_finite`: a Job runs it, else a
     StatefulSet. `is_kept`: its pods outlive a run. `is_restarted_in_place`: the kubelet restarts its containers.
+    `is_ended`: services in a Job that something ends with the run. They are sidecars of a container that waits, so that
+    the kubelet restarts them whatever their exit status is.
     """
 
     name: str
@@ -109,6 +112,7 @@ class Group:
     is_finite: bool
     is_kept: bool
     is_restarted_in_place: bool
+    is_ended: bool
 
     @property
     def is_replaced(self) -> bool:
@@ -306,7 +310,13 @@ class Draft:
 
     @property
     def finite(self) -> list[Group]:
+        """The groups that Jobs run."""
         return [group for group in self.groups.values() if group.is_finite]
+
+    @property
+    def ended(self) -> list[Group]:
+        """The groups of services that end with the run."""
+        return [group for group in self.groups.values() if group.is_ended]
 
     def name(self, suffix: str) -> Text:
         """Return an object name: the full name and `suffix`, shortened to fit."""
@@ -366,6 +376,9 @@ class Draft:
 def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers: Peers) -> Draft:
     """Return the draft of a finished experiment's chart. `services` have their ports; `kind` runs it."""
     pods = pods_of(experiment)
+    of_run = pods_that_end(experiment)
+    reader = KINDS[experiment.workload.kind]
+    ended = of_run if reader.ends_services(experiment.workload) and any(pod.is_finite for pod in pods.values()) else ()
     parts = {name: cut(name, kind.max_part) for name in pods}
     by_name = {service.name: service for service in services}
     groups = {
@@ -374,15 +387,15 @@ def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers
             part=parts[name],
             pod=pod,
             steps=_steps(experiment, pod),
-            is_finite=pod.is_finite,
+            is_finite=pod.is_finite or name in ended,
             is_kept=True,
-            is_restarted_in_place=pod.is_finite
-            and pod.settings.restart == "on-failure"
-            and retries_of(experiment, pod) > 0,
+            is_restarted_in_place=name in ended
+            or (pod.is_finite and pod.settings.restart == "on-failure" and retries_of(experiment, pod) > 0),
+            is_ended=name in ended,
         )
         for name, pod in sorted(pods.items())
     }
-    restarted = _restarted(kind, groups, by_name, pods_that_end(experiment))
+    restarted = _restarted(kind, groups, by_name, of_run)
     longest = max((len(part) for part in parts.values()), default=0)
     return Draft(
         experiment=experiment,

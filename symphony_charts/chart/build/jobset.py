@@ -12,6 +12,7 @@ from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
     done_groups,
     job_spec,
+    marks,
     runs,
     with_group,
     workload_metadata,
@@ -82,7 +83,7 @@ class Jobs(Kind):
     name = "jobs"
 
     def group_objects(self, draft: Draft, group: Group) -> list[Tree]:
-        own: dict[str, str] = {"symph.dev/done-when": "true"} if group in done_groups(draft) else {}
+        own = marks(draft, group)
         name = Text(draft.workload(group))
         return [
             {

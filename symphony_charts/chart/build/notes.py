@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from symphony_charts.chart.build.containers import HOLD_SCRIPT, may_be_held
+from symphony_charts.chart.build.conductor import CONDUCTOR_SCRIPT, SCRIPT, is_conducted
+from symphony_charts.chart.build.containers import CONFINED, HOLD_SCRIPT, may_be_held
 from symphony_charts.chart.build.data import annotated
 from symphony_charts.chart.build.draft import Draft
 from symphony_charts.chart.build.pods import runs
@@ -12,7 +13,6 @@ from symphony_charts.spec.pods import Service
 
 CONNECT_SCRIPT = "scripts/connect.sh"
 
-_NOBODY = 65534
 # Keep a failed pod for its log; nothing else outlives the release.
 _HOOK = {"helm.sh/hook": "test", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded"}
 
@@ -68,7 +68,8 @@ def scripts(draft: Draft) -> dict[str, bytes]:
     """Return the test scripts by their path in the chart."""
     names = [CONNECT_SCRIPT] if any(service.is_bound for service in draft.services.values()) else []
     names += [HOLD_SCRIPT] if may_be_held(draft) else []
-    return {name: _SCRIPTS[name].encode() for name in names}
+    conducts = {CONDUCTOR_SCRIPT: SCRIPT.encode()} if is_conducted(draft) else {}
+    return {name: _SCRIPTS[name].encode() for name in names} | conducts
 
 
 def connection_test(draft: Draft) -> Tree | None:
@@ -94,14 +95,7 @@ def connection_test(draft: Draft) -> Tree | None:
             "command": ["/bin/sh", "-c", File(CONNECT_SCRIPT), "connect"],
             "args": addresses[0] if len(listeners) == 1 else Merged(*addresses, is_sure=True),
             "resources": {"requests": {"cpu": "10m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": _NOBODY,
-                "allowPrivilegeEscalation": False,
-                "readOnlyRootFilesystem": True,
-                "capabilities": {"drop": ["ALL"]},
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
+            "securityContext": CONFINED,
         },
     )
     labels = Merged(Include("labels"), {"app.kubernetes.io/component": "test"})

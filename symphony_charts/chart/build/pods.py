@@ -32,6 +32,7 @@ from symphony_charts.chart.tree import (
     go_path,
 )
 from symphony_charts.formats.data import sub
+from symphony_charts.kinds.base import UNTIL
 from symphony_charts.spec.pods import find_process
 from symphony_charts.spec.sources import SecuritySettings, topology_of
 from symphony_charts.spec.workload import GANGS_OF_PODS
@@ -203,9 +204,9 @@ def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str
     labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS}
     labels |= pod_labels(draft, group)
     annotations: dict[str, Tree] = {}
-    if len(group.pod.processes) > 1:
+    if len(group.pod.processes) > 1 or group.is_ended:
         main = (name for name in group.pod.processes if not group.is_sidecar(name))
-        annotations["kubectl.kubernetes.io/default-container"] = next(main)
+        annotations["kubectl.kubernetes.io/default-container"] = next(main, next(iter(group.pod.processes)))
     if draft.experiment.networks:
         annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(draft.experiment.networks)
     annotations |= {**draft.experiment.annotations, **group.pod.settings.annotations, **sub(over, "annotations")}
@@ -301,6 +302,10 @@ _IGNORE_DISRUPTIONS = {
 }
 
 
+# The largest limit of failures that a Job can have.
+_UNLIMITED = 2**31 - 1
+
+
 def with_group(group: Group, tree: Tree) -> Tree:
     """Return `tree` with the variable ``$group``, or nothing if the group has no replicas."""
     return Let("$group", group.path, When(NonZero("$group.replicas"), tree))
@@ -327,7 +332,9 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
         "completions": Value("$group.replicas"),
         "parallelism": Value("$group.replicas"),
     }
-    if group.is_restarted_in_place:
+    if group.is_ended:
+        spec["backoffLimit"] = _UNLIMITED
+    elif group.is_restarted_in_place:
         # Kubernetes ends a Job when it has begun this many restarts, and kills the last one.
         spec["backoffLimit"] = Sum((("$group.retries",), (1,)))
     elif not replaces_pods:
@@ -346,8 +353,16 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
 
 def wrapped_metadata(draft: Draft, group: Group) -> dict[str, Tree]:
     """Return the metadata of a Job inside another object, without labels that an upgrade may change."""
-    annotations = {"annotations": {"symph.dev/done-when": "true"}} if group in done_groups(draft) else {}
+    own = marks(draft, group)
+    annotations = {"annotations": own} if own else {}
     return {"labels": Merged(selector(draft, group), {"symph.dev/experiment": draft.experiment.name}), **annotations}
+
+
+def marks(draft: Draft, group: Group) -> dict[str, str]:
+    """Return the annotations of a Job from which readers know its part in the end of the run."""
+    if group.is_ended:
+        return {UNTIL: "run"}
+    return {"symph.dev/done-when": "true"} if group in done_groups(draft) else {}
 
 
 def with_retries(draft: Draft, tree: Tree) -> Tree:
@@ -398,7 +413,10 @@ def pod_groups(draft: Draft) -> list[Tree]:
 
 
 def done_groups(draft: Draft) -> list[Group]:
+    """Return the groups of `done_when`, or if services end with the run all others; empty: the run ends with all."""
     names = {find_process(draft.experiment, name).pod for name in draft.experiment.done_when}
+    if not names and draft.ended:
+        return [group for group in draft.finite if not group.is_ended]
     return [group for name, group in draft.groups.items() if name in names and group.is_finite]
 
 

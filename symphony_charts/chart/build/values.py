@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from symphony_charts.chart.build import pods
+from symphony_charts.chart.build import conductor, pods
 from symphony_charts.chart.build.containers import container_security, env_of, env_value
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.pods import pod_security
@@ -23,7 +23,7 @@ from symphony_charts.spec.workload import GANGS_OF_PODS
 _TEST_IMAGE = "busybox:1.37.0"
 _EMPTY_IMAGE = {"registry": "", "repository": "", "tag": "", "digest": ""}
 # These maps are left out if they are empty.
-_OPTIONAL = ("groups", "services", "workload", "secrets", "serviceAccount", "networkPolicy")
+_OPTIONAL = ("groups", "services", "workload", "secrets", "serviceAccount", "networkPolicy", "conductor")
 # Enough for the scheduler to count a process, but too little to displace others.
 _DEFAULT_REQUESTS = {"cpu": "100m", "memory": "128Mi"}
 # A registry contains a dot or a port, or is localhost. Source: distribution/reference, normalize.go.
@@ -65,6 +65,7 @@ def chart_values(draft: Draft) -> dict[str, Any]:
         "commonAnnotations": dict(experiment.annotations),
         "nameOverride": "",
         "fullnameOverride": "",
+        "conductor": conductor.values(draft),
         "tests": {"image": image_values(_TEST_IMAGE), "hold": False},
         "extraObjects": [],
         "global": {},
@@ -104,7 +105,7 @@ def _group_values(draft: Draft, group: Group) -> dict[str, Any]:
     is_gang = draft.kind.reads_minimum() or draft.experiment.workload.gang in GANGS_OF_PODS
     if settings.min_replicas is not None and is_gang:
         values["minReplicas"] = settings.min_replicas
-    if group.is_finite and draft.kind.has_group_retries:
+    if group.pod.is_finite and draft.kind.has_group_retries:
         values["retries"] = retries_of(draft.experiment, group.pod)
     if group.steps:
         values["initContainers"] = {name: _program_values(draft, step) for name, step in group.steps.items()}

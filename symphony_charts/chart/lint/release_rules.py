@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
+from symphony_charts.chart.build.conductor import is_conducted
 from symphony_charts.chart.build.draft import Draft, Group, dials_of, is_device
 from symphony_charts.chart.build.services import exposure
 from symphony_charts.chart.lint.finding import Finding, error, info, running, warning
@@ -187,6 +188,9 @@ def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
     if workload.gang_version and gang != "native":
         what = f"only gang native has a version, and the gang is {gang}"
         yield _unread("workload.gang_version", what, "set `gang: native`, or leave it out")
+    if draft.experiment.linger and not is_conducted(draft):
+        what = f"kind {draft.kind.name} ends services at once"
+        yield _unread("linger", what, "leave it out, or choose kind jobs")
     for problem in draft.kind.unread():
         yield _unread(problem.path, problem.what, problem.next)
 

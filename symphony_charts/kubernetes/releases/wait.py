@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from symphony_charts.errors import CheckFailed, ToolFailed
-from symphony_charts.kinds.base import Restartable, is_pod_ready, run_of
+from symphony_charts.kinds.base import ENDED, WAITING, Restartable, is_pod_ready, is_service, run_of
 from symphony_charts.kinds.registry import KINDS, is_whole, kind_for, word_of, workload_kind
 from symphony_charts.kubernetes import container_phase
 from symphony_charts.kubernetes.client import Kind, Object
@@ -81,7 +81,8 @@ def run_in(manifest: Sequence[Object]) -> str:
 
 def services_of_run(manifest: Sequence[Object]) -> tuple[str, ...]:
     """Return the groups of services that each run restarts."""
-    restarted = [item for item in manifest if workload_kind(item) and not is_finite(item) and run_of(item)]
+    restarted = [item for item in manifest if workload_kind(item) and run_of(item)]
+    restarted = [item for item in restarted if not is_finite(item) or is_service(item)]
     return tuple(sorted(str(item["metadata"]["labels"]["symph.dev/group"]) for item in restarted))
 
 
@@ -144,10 +145,10 @@ def progress_of(
         why = _text_of(condition) or _text_of(_state_of(live)) or word_of(live)
         status = next((int(ended["exitCode"]) for _, _, ended in _bad_ends(pods)), None)
         return Progress(title=title, state="failed", why="; ".join([why, *_bad_exits(pods)]), status=status)
-    if end == "succeeded":
+    if end == "succeeded" or ENDED in (live["metadata"].get("annotations") or {}):
         return Progress(title=title, state="finished")
     if kind.is_ready(live, newest):
-        return Progress(title=title, state="ready", is_endless=not kind.is_finite)
+        return Progress(title=title, state="ready", is_endless=not kind.is_finite or is_service(wanted))
     if container_phase.is_suspended(live):
         queued = (waits or {}).get(live["metadata"].get("uid"))
         return Progress(title=title, state="queued" if queued else "waiting", why=queued or _SUSPENDED)
@@ -240,4 +241,5 @@ def _pending_reasons(pods: Sequence[Object]) -> list[str]:
 
 def _containers(pod: Object) -> list[Object]:
     status = pod.get("status") or {}
-    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    both = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+    return [container for container in both if container["name"] != WAITING]

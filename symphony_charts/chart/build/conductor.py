@@ -1,0 +1,185 @@
+"""The conductor of a run: a Job that ends what still runs when the run is over.
+
+It waits for the Jobs of the run, and then sets their `spec.suspend`. The chart never writes this field, so neither helm
+nor Argo CD sets it back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from symphony_charts.chart.build.containers import CONFINED
+from symphony_charts.chart.build.data import metadata
+from symphony_charts.chart.build.draft import Draft, Group
+from symphony_charts.chart.build.pods import done_groups, runs
+from symphony_charts.chart.tree import (
+    Block,
+    Call,
+    Either,
+    File,
+    Helper,
+    Include,
+    Merged,
+    Not,
+    Text,
+    Tree,
+    Value,
+    When,
+    function_of,
+)
+from symphony_charts.kinds.base import COMPONENT
+from symphony_charts.kinds.registry import KINDS
+
+CONDUCTOR_SCRIPT = "scripts/conductor.sh"
+
+_RBAC = "rbac.authorization.k8s.io"
+# https://hub.docker.com/r/alpine/kubectl: a shell and kubectl.
+_IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "digest": ""}
+
+SCRIPT = r"""# conductor.sh LINGER ON_FAILURE DECIDING-JOB... -- OTHER-JOB... -- SERVICE-JOB...
+linger=$1 on_failure=$2 done= rest= services= place=done
+shift 2
+for word; do
+  case $place$word in
+    done--) place=rest ;;
+    rest--) place=services ;;
+    done*) done="$done $word" ;;
+    rest*) rest="$rest $word" ;;
+    *) services="$services $word" ;;
+  esac
+done
+states() {
+  [ $# -eq 0 ] || kubectl get jobs "$@" --ignore-not-found --no-headers \
+    -o 'custom-columns=NAME:.metadata.name,ENDS:.status.conditions[?(@.status=="True")].type'
+}
+count() { echo "$1" | grep -c "$2"; }
+end='{"metadata":{"annotations":{"symph.dev/ended":"true"}},"spec":{"suspend":true}}'
+suspend() {
+  for job in "$@"; do
+    until kubectl patch job "$job" --type merge -p "$end"; do sleep 2; done
+  done
+}
+words() { echo $#; }
+while :; do
+  if deciding=`states $done` && all=`states $done $rest`; then
+    if [ -n "$done" ] && [ `count "$deciding" Complete` -eq `words $done` ]; then break; fi
+    if [ `count "$all" 'Complete\|Failed'` -eq `words $done $rest` ]; then break; fi
+    if [ "$on_failure" = stop ] && [ `count "$all" Failed` -gt 0 ]; then break; fi
+  fi
+  sleep 2
+done
+echo "symph: the run is over"
+suspend `echo "$all" | grep -v 'Complete\|Failed' | sed 's/ .*//'`
+sleep "$linger"
+suspend $services
+"""
+
+
+def is_conducted(draft: Draft) -> bool:
+    """Return True if something of a run may have to be ended."""
+    return KINDS[draft.kind.name].is_conducted(draft.kind.workload) and len(draft.finite) > 1
+
+
+def values(draft: Draft) -> dict[str, Any]:
+    """Return the values of the conductor and of the containers that wait for the end of a run."""
+    account = {"serviceAccountName": ""} if is_conducted(draft) else {}
+    return {"image": dict(_IMAGE)} | account if account or draft.ended else {}
+
+
+def objects(draft: Draft) -> list[Tree]:
+    """Return the Job and, unless a service account is set, its account with rights on the Jobs of the run."""
+    if not is_conducted(draft):
+        return []
+    name = Text("{$fullname}-conductor")
+    account = ".Values.conductor.serviceAccountName"
+    done = done_groups(draft) or draft.finite
+    rest = [group for group in draft.finite if group not in done and not group.is_ended]
+    rule = {
+        "apiGroups": ["batch"],
+        "resources": ["jobs"],
+        "resourceNames": _names(draft, draft.finite),
+        "verbs": ["get", "patch"],
+    }
+    subject = {"kind": "ServiceAccount", "name": name}
+    args = Merged(
+        [str(draft.experiment.linger), draft.experiment.on_failure],
+        _names(draft, done),
+        ["--"],
+        *([_names(draft, rest)] if rest else []),
+        ["--"],
+        *([_names(draft, draft.ended)] if draft.ended else []),
+    )
+    container = Merged(
+        {"name": "conductor"},
+        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        {
+            "command": ["/bin/sh", "-c", File(CONDUCTOR_SCRIPT), "conductor"],
+            "args": args,
+            "resources": {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}},
+            "securityContext": CONFINED,
+        },
+    )
+    component = {"app.kubernetes.io/component": COMPONENT}
+    own = {**component, "symph.dev/experiment": draft.experiment.name}
+    pod = {
+        "metadata": {"labels": Merged(Include("selectorLabels"), own)},
+        "spec": {
+            "restartPolicy": "OnFailure",
+            "serviceAccountName": Call("conductorAccount"),
+            "enableServiceLinks": False,
+            "imagePullSecrets": Block(".Values.imagePullSecrets"),
+            "containers": [container],
+        },
+    }
+    made = metadata(name, run="$run")
+    rights: list[Tree] = [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": made},
+        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": [rule]},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": made,
+            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+            "subjects": [subject],
+        },
+    ]
+    labels = Merged(Include("labels"), {**component, "symph.dev/run": Value("$run", is_text=True)})
+    common = Block(".Values.commonAnnotations", via="strings")
+    job_name = Text("{$fullname}-conductor-{$run}")
+    job = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": job_name, "labels": labels, "annotations": common},
+        "spec": {"backoffLimit": 2**31 - 1, "template": pod},
+    }
+    some = Either(tuple(runs(group) for group in draft.finite))
+    return [When(some, [*(When(Not(account), each) for each in rights), job])]
+
+
+def fixed(draft: Draft) -> list[Tree]:
+    """Return the parts of the conductor that cannot change during a run."""
+    if not is_conducted(draft):
+        return []
+    return [
+        draft.experiment.linger,
+        draft.experiment.on_failure,
+        [group.part for group in done_groups(draft)],
+        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        Value(".Values.conductor.serviceAccountName", is_text=True),
+    ]
+
+
+def account_helper(fullname: Helper) -> Helper:
+    """Return the helper with the name of the conductor's service account."""
+    full = function_of(fullname)
+    return Helper(
+        name="conductorAccount",
+        reads=(".Values.conductor.serviceAccountName",),
+        py=lambda root: root["Values"]["conductor"]["serviceAccountName"] or f"{full(root)}-conductor",
+        go='{{- .Values.conductor.serviceAccountName | default (print (include "CHART.fullname" .) "-conductor") -}}',
+    )
+
+
+def _names(draft: Draft, groups: Sequence[Group]) -> Tree:
+    return Merged([When(runs(group), Text(draft.workload(group))) for group in groups], is_sure=True)
