@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.kinds.base import End, Kind, Object, described_job
+from symphony_charts.kinds.base import End, Kind, Object, described_job, is_conductor, is_service
 from symphony_charts.kinds.job import JobSet
+from symphony_charts.spec.model import Experiment
 
 GROUP = "workload.codeflare.dev"
 MAX_POD_SETS = 8
@@ -34,6 +35,10 @@ class AppWrapper(Kind):
     mutable = ("spec.suspend", "spec.priority", "spec.schedulingSpec")
     kueue_paths = (".spec.components[].podSetInfos",)
     argo_conditions = ("status.phase == Succeeded", "status.phase == Failed")
+
+    def ends_services(self, experiment: Experiment) -> bool:
+        """Return True: services are Jobs beside the AppWrapper, which a conductor ends."""
+        return True
 
     def children(
         self, item: Mapping[str, object], beside: Sequence[Mapping[str, object]] = ()
@@ -103,7 +108,8 @@ class Whole:
 def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False) -> Whole:
     """Return `objects` of an appwrapper release, moving those that the controller may create into the AppWrapper.
 
-    `everything` moves all objects, for a controller with more rights.
+    `everything` moves all objects, for a controller with more rights. Services that end with the run, and the conductor
+    that ends them, stay beside it.
 
     Raises:
         SpecError: There is no AppWrapper, or it would hold too many kinds of pods.
@@ -113,12 +119,15 @@ def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False)
     if not wrappers:
         raise SpecError.one("an AppWrapper runs what ends by itself, and nothing here does", "processes")
     others = [item for item in items if item["kind"] != "AppWrapper"]
+    # Services would keep the AppWrapper from its end, for which their conductor waits.
+    beside = [item for item in others if is_conductor(item) or is_service(item)]
+    others = [item for item in others if item not in beside]
     inside = [item for item in others if everything or (item["apiVersion"], item["kind"]) in _MAY_CREATE]
     outside = [item for item in others if item not in inside]
     wrapper = {**wrappers[0], "spec": _with(sub(wrappers[0], "spec"), inside)}
     _check(wrapper)
     services = tuple(_title(item) for item in inside if _pods_of(item))
-    return Whole(objects=(*outside, wrapper), outside=tuple(map(_title, outside)), services=services)
+    return Whole(objects=(*outside, *beside, wrapper), outside=tuple(map(_title, outside)), services=services)
 
 
 def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:

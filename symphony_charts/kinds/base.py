@@ -174,12 +174,12 @@ class Kind(Protocol):
         """Return True if it ends its other groups (never services) once the `done` groups of `done_when` have."""
         return False
 
-    def ends_services(self, workload: Workload) -> bool:
-        """Return True if services with `until: run` are Jobs, alone or in its object, and end with the run."""
+    def ends_services(self, experiment: Experiment) -> bool:
+        """Return True if services with `until: run` are Jobs, or a part of its object, and end with the run."""
         return False
 
     def is_conducted(self, workload: Workload) -> bool:
-        """Return True if a conductor ends its Jobs."""
+        """Return True if a conductor ends all Jobs of a run, not only services beside its object."""
         return False
 
     def fails_together(self, workload: Workload) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.appwrapper import AppWrapper
-from symphony_charts.kinds.base import End, Kind, Object, Restartable, conditions_of, is_conductor
+from symphony_charts.kinds.base import End, Kind, Object, Restartable, conditions_of, is_conductor, is_service
 from symphony_charts.kinds.job import Conductor, Deployments, Jobs, JobSet, StatefulSets, VolcanoJob
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import ProcessRef, find_process, pods_of, pods_that_end
@@ -143,7 +143,7 @@ def _newest(sets: list[Object]) -> list[Object]:
 
 def deciding_objects(objects: Sequence[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """Return the workloads of a release that decide when it is done: those of `done_when`, or all that end."""
-    workloads = [item for item in objects if end_conditions(item) is not None]
+    workloads = [item for item in objects if end_conditions(item) is not None and not is_service(item)]
     return [item for item in workloads if _DONE in sub(item, "metadata", "annotations")] or workloads
 
 
@@ -169,7 +169,7 @@ def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
     done = {find_process(experiment, name) for name in experiment.done_when}
     is_ended = kind.is_conducted(workload) or kind.stops_the_rest(workload, len({ref.pod for ref in done}))
     removed = set(kind.removed_pods(experiment))
-    if kind.ends_services(workload) and any(pod.is_finite for pod in pods.values()):
+    if kind.ends_services(experiment) and any(pod.is_finite for pod in pods.values()):
         removed |= pods_that_end(experiment)
     return [
         (pod.name, name)

@@ -62,6 +62,12 @@ class AppWrapper(Kind):
     def is_mcad(self) -> bool:
         return self.workload.appwrapper.version == "v1beta1"
 
+    def runs(self, group: Group) -> bool:
+        return group.is_finite and not group.is_ended
+
+    def watched(self) -> tuple[str, str]:
+        return "appwrappers.workload.codeflare.dev", ".status.state" if self.is_mcad else ".status.phase"
+
     def attempt(self, group: Group) -> str:
         """Return no field: the controller restarts all groups, and pods cannot see the count."""
         return ""
@@ -74,31 +80,31 @@ class AppWrapper(Kind):
             "metadata": metadata,
             "spec": self._mcad_spec(draft) if self.is_mcad else self._spec(draft),
         }
-        whole = When(Either(tuple(runs(group) for group in draft.finite)), wrapper)
+        whole = When(Either(tuple(runs(group) for group in draft.members)), wrapper)
         return [whole if self.is_mcad else with_retries(draft, whole)]
 
     def _annotations(self, draft: Draft) -> dict[str, Tree]:
         users = dict(self.workload.appwrapper.annotations)
         if self.is_mcad:
             return users
-        is_replaced = any(group.is_replaced for group in draft.finite)
+        is_replaced = any(group.is_replaced for group in draft.members)
         retries: Tree = Value("$retries", is_text=True) if is_replaced else "0"
         return {**_PATIENCE, f"{_PREFIX}retryLimit": retries, **users}
 
     def _spec(self, draft: Draft) -> Tree:
         pods = {"path": "template.spec.template", "replicas": Value("$group.replicas")}
         components = [
-            with_group(group, {"podSets": [pods], "template": self._job(draft, group)}) for group in draft.finite
+            with_group(group, {"podSets": [pods], "template": self._job(draft, group)}) for group in draft.members
         ]
         return {"components": Merged(components, is_sure=True)}
 
     def _mcad_spec(self, draft: Draft) -> Tree:
-        items = [with_group(group, self._generic_item(draft, group)) for group in draft.finite]
+        items = [with_group(group, self._generic_item(draft, group)) for group in draft.members]
         spec: dict[str, Tree] = {"priority": Value(".Values.workload.priority")}
-        if any(group.pod.settings.min_replicas is not None for group in draft.finite):
+        if any(group.pod.settings.min_replicas is not None for group in draft.members):
             # MCAD requeues a run with fewer pods forever, even a failed one: v1.40 never increments the counter that it
             # compares with maxNumRequeuings. So write this only if the experiment asks for it.
-            spec["schedulingSpec"] = {"minAvailable": Sum(tuple(build_pods.least(group) for group in draft.finite))}
+            spec["schedulingSpec"] = {"minAvailable": Sum(tuple(build_pods.least(group) for group in draft.members))}
         return {**spec, "resources": {"GenericItems": Merged(items, is_sure=True)}}
 
     def _generic_item(self, draft: Draft, group: Group) -> Tree:
@@ -128,7 +134,7 @@ class AppWrapper(Kind):
         return job_spec(draft, group, replaces_pods=self.is_mcad)
 
     def values(self, draft: Draft) -> dict[str, Any]:
-        return {"priority": self.workload.priority or 0} if self.is_mcad and draft.finite else {}
+        return {"priority": self.workload.priority or 0} if self.is_mcad and draft.members else {}
 
     def reads_minimum(self) -> bool:
         return self.is_mcad
@@ -141,8 +147,8 @@ class AppWrapper(Kind):
 
     def faults(self, draft: Draft) -> Iterable[Problem]:
         if not self.is_mcad:
-            if len(draft.finite) > MAX_POD_SETS:
-                what = f"an AppWrapper holds at most {MAX_POD_SETS} groups that end, not {len(draft.finite)}"
+            if len(draft.members) > MAX_POD_SETS:
+                what = f"an AppWrapper holds at most {MAX_POD_SETS} groups that end, not {len(draft.members)}"
                 yield Problem(what=what, path="workload.kind", next="put processes into fewer groups, or use `jobset`")
             return
         if self.workload.gang == "kueue":

@@ -228,7 +228,10 @@ def _file_of(plan: Draft, group: str) -> str:
 
 def _templates(plan: Draft) -> Iterable[tuple[str, Tree]]:
     for group in plan.groups.values():
-        objects = plan.kind.group_objects(plan, group) if plan.kind.runs(group) else [pods.stateful_set(plan, group)]
+        if plan.kind.runs(group):
+            objects = plan.kind.group_objects(plan, group)
+        else:
+            objects = [pods.job(plan, group) if group.is_ended else pods.stateful_set(plan, group)]
         objects += services.services_of(plan, group)
         if objects:
             yield _file_of(plan, group.name), with_names(pods.with_group(group, objects))

@@ -1,6 +1,6 @@
 """The conductor of a run: a Job that ends what still runs when the run is over.
 
-It waits for the Jobs of the run, and then sets their `spec.suspend`. The chart never writes this field, so neither helm
+It waits for the Jobs of the run, or for the object of its kind, and then sets `spec.suspend` of Jobs. The chart never writes this field, so neither helm
 nor Argo CD sets it back.
 """
 
@@ -33,13 +33,16 @@ from symphony_charts.kinds.registry import KINDS
 
 CONDUCTOR_SCRIPT = "scripts/conductor.sh"
 
+_JOBS = ("jobs", '.status.conditions[?(@.status=="True")].type')
+
 _RBAC = "rbac.authorization.k8s.io"
 # https://hub.docker.com/r/alpine/kubectl: a shell and kubectl.
 _IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "digest": ""}
 
-SCRIPT = r"""# conductor.sh LINGER ON_FAILURE DECIDING-JOB... -- OTHER-JOB... -- SERVICE-JOB...
-linger=$1 on_failure=$2 done= rest= services= place=done
-shift 2
+# A Job has conditions, other objects one word: MCAD says Completed, the others Succeeded.
+SCRIPT = r"""# conductor.sh LINGER ON_FAILURE RESOURCE STATE-PATH DECIDING... -- OTHER-JOB... -- SERVICE-JOB...
+linger=$1 on_failure=$2 resource=$3 state=$4 done= rest= services= place=done
+shift 4
 for word; do
   case $place$word in
     done--) place=rest ;;
@@ -50,10 +53,11 @@ for word; do
   esac
 done
 states() {
-  [ $# -eq 0 ] || kubectl get jobs "$@" --ignore-not-found --no-headers \
-    -o 'custom-columns=NAME:.metadata.name,ENDS:.status.conditions[?(@.status=="True")].type'
+  [ $# -eq 0 ] || kubectl get "$resource" "$@" --ignore-not-found --no-headers \
+    -o "custom-columns=NAME:.metadata.name,ENDS:$state"
 }
 count() { echo "$1" | grep -c "$2"; }
+good='Complete\|Succeeded' over='Complete\|Succeeded\|Failed'
 end='{"metadata":{"annotations":{"symph.dev/ended":"true"}},"spec":{"suspend":true}}'
 suspend() {
   for job in "$@"; do
@@ -63,21 +67,23 @@ suspend() {
 words() { echo $#; }
 while :; do
   if deciding=`states $done` && all=`states $done $rest`; then
-    if [ -n "$done" ] && [ `count "$deciding" Complete` -eq `words $done` ]; then break; fi
-    if [ `count "$all" 'Complete\|Failed'` -eq `words $done $rest` ]; then break; fi
+    if [ -n "$done" ] && [ `count "$deciding" "$good"` -eq `words $done` ]; then break; fi
+    if [ `count "$all" "$over"` -eq `words $done $rest` ]; then break; fi
     if [ "$on_failure" = stop ] && [ `count "$all" Failed` -gt 0 ]; then break; fi
   fi
   sleep 2
 done
 echo "symph: the run is over"
-suspend `echo "$all" | grep -v 'Complete\|Failed' | sed 's/ .*//'`
+suspend `echo "$all" | grep -v "$over" | sed 's/ .*//'`
 sleep "$linger"
 suspend $services
 """
 
 
 def is_conducted(draft: Draft) -> bool:
-    """Return True if something of a run may have to be ended."""
+    """Return True if something of a run may have to be ended by a conductor."""
+    if draft.kind.watched():
+        return bool(draft.ended)
     return KINDS[draft.kind.name].is_conducted(draft.kind.workload) and len(draft.finite) > 1
 
 
@@ -93,18 +99,29 @@ def objects(draft: Draft) -> list[Tree]:
         return []
     name = Text("{$fullname}-conductor")
     account = ".Values.conductor.serviceAccountName"
-    done = done_groups(draft) or draft.finite
-    rest = [group for group in draft.finite if group not in done and not group.is_ended]
-    rule = {
-        "apiGroups": ["batch"],
-        "resources": ["jobs"],
-        "resourceNames": _names(draft, draft.finite),
-        "verbs": ["get", "patch"],
-    }
+    watched, jobs = draft.kind.watched(), draft.finite
+    resource, path = watched or _JOBS
+    whole = Text("{$fullname}-{$run}")
+    rules = []
+    if watched:
+        jobs, done, rest = draft.ended, [], []
+        plural, _, api = resource.partition(".")
+        rules.append({"apiGroups": [api], "resources": [plural], "resourceNames": [whole], "verbs": ["get"]})
+    else:
+        done = done_groups(draft) or draft.finite
+        rest = [group for group in draft.finite if group not in done and not group.is_ended]
+    rules.append(
+        {
+            "apiGroups": ["batch"],
+            "resources": ["jobs"],
+            "resourceNames": _names(draft, jobs),
+            "verbs": ["get", "patch"],
+        }
+    )
     subject = {"kind": "ServiceAccount", "name": name}
     args = Merged(
-        [str(draft.experiment.linger), draft.experiment.on_failure],
-        _names(draft, done),
+        [str(draft.experiment.linger), draft.experiment.on_failure, resource, path],
+        [whole] if watched else _names(draft, done),
         ["--"],
         *([_names(draft, rest)] if rest else []),
         ["--"],
@@ -135,7 +152,7 @@ def objects(draft: Draft) -> list[Tree]:
     made = metadata(name, run="$run")
     rights: list[Tree] = [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": made},
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": [rule]},
+        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": rules},
         {
             "apiVersion": f"{_RBAC}/v1",
             "kind": "RoleBinding",
@@ -153,8 +170,10 @@ def objects(draft: Draft) -> list[Tree]:
         "metadata": {"name": job_name, "labels": labels, "annotations": common},
         "spec": {"backoffLimit": 2**31 - 1, "template": pod},
     }
-    some = Either(tuple(runs(group) for group in draft.finite))
-    return [When(some, [*(When(Not(account), each) for each in rights), job])]
+    made_all: Tree = [*(When(Not(account), each) for each in rights), job]
+    if watched:
+        made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
+    return [When(Either(tuple(runs(group) for group in jobs)), made_all)]
 
 
 def fixed(draft: Draft) -> list[Tree]:

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from symphony_charts.chart.build.draft import Draft, Group, volume_source, with_names
+from symphony_charts.chart.build.draft import Draft, Group, Kind, volume_source, with_names
 from symphony_charts.chart.evaluate import printed, short_sha256
 from symphony_charts.chart.helpers import cut
 from symphony_charts.chart.tree import (
@@ -81,7 +81,7 @@ def own_variables(draft: Draft, group: Group) -> list[Helper]:
 
 def _common(draft: Draft, group: Group, name: str) -> dict[str, Tree]:
     is_run = draft.kind.runs(group)
-    index = draft.kind.index if is_run else _POD_INDEX
+    index = draft.kind.index if is_run else Kind.index if group.is_ended else _POD_INDEX
     attempt = draft.kind.attempt(group) if is_run else ""
     return {
         variable_names.ROLE: name,

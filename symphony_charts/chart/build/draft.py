@@ -102,7 +102,7 @@ class Group:
     `part` is the group's part of object names; a long name is cut with a hash. `is_finite`: a Job runs it, else a
     StatefulSet. `is_kept`: its pods outlive a run. `is_restarted_in_place`: the kubelet restarts its containers.
     `is_ended`: services in a Job that something ends with the run. They are sidecars of a container that waits, so that
-    the kubelet restarts them whatever their exit status is.
+    the kubelet restarts them whatever their exit status is. If the kind does not run it, the Job is beside its object.
     """
 
     name: str
@@ -166,8 +166,15 @@ class Kind:
     # --- names and fields ---
 
     def runs(self, group: Group) -> bool:
-        """Return True if the kind's objects run `group`; StatefulSets run the others."""
+        """Return True if the kind's objects run `group`; Jobs or StatefulSets run the others."""
         return group.is_finite
+
+    def watched(self) -> tuple[str, str] | None:
+        """Return the object with which a run ends, as ``resource.group``, and the path of its state.
+
+        None: a run ends with its Jobs.
+        """
+        return None
 
     def job_name(self, group: Group) -> str:
         """Return the format of the name of a group's Job, or of the group's part of the kind's object."""
@@ -314,6 +321,11 @@ class Draft:
         return [group for group in self.groups.values() if group.is_finite]
 
     @property
+    def members(self) -> list[Group]:
+        """The groups that the kind's objects run."""
+        return [group for group in self.groups.values() if self.kind.runs(group)]
+
+    @property
     def ended(self) -> list[Group]:
         """The groups of services that end with the run."""
         return [group for group in self.groups.values() if group.is_ended]
@@ -324,7 +336,9 @@ class Draft:
 
     def workload(self, group: Group) -> str:
         """Return the format of the name of a group's Job or StatefulSet."""
-        return self.kind.job_name(group) if self.kind.runs(group) else f"{{$fullname}}-{group.part}"
+        if self.kind.runs(group):
+            return self.kind.job_name(group)
+        return f"{{$fullname}}-{group.part}{'-{$run}' if group.is_ended else ''}"
 
     def pods_service(self, group: Group) -> str:
         return f"{{$fullname}}-{group.part}-pods"
@@ -360,7 +374,11 @@ class Draft:
         return names
 
     def is_scaled_live(self, group: Group) -> bool:
-        return self.kind.is_scaled_live and self.kind.runs(group)
+        """Return True if a new number of replicas does not start a new run. A Job beside has addresses of all replicas."""
+        if not (self.kind.is_scaled_live and self.kind.runs(group)):
+            return False
+        dialled = [self.services[each] for other in self.ended for each in dials_of(other) if each in self.services]
+        return all(service.listener.pod != group.name for service in dialled)
 
     def is_foreign(self, group: Group) -> bool:
         """Return True if a controller sets its own names and labels on the pods of `group`."""
@@ -378,7 +396,7 @@ def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers
     pods = pods_of(experiment)
     of_run = pods_that_end(experiment)
     reader = KINDS[experiment.workload.kind]
-    ended = of_run if reader.ends_services(experiment.workload) and any(pod.is_finite for pod in pods.values()) else ()
+    ended = of_run if reader.ends_services(experiment) and any(pod.is_finite for pod in pods.values()) else ()
     parts = {name: cut(name, kind.max_part) for name in pods}
     by_name = {service.name: service for service in services}
     groups = {
@@ -431,13 +449,14 @@ def _restarted(
 ) -> set[str]:
     """Return the groups whose pods belong to a run and are replaced by a new one.
 
-    These are the groups that the kind runs, the `ended` ones, and those that connect to a group that the kind runs,
-    since the addresses of its replicas change with the run.
+    These are the groups that the kind runs, the `ended` ones, and those that connect to one of them, since the
+    addresses of its replicas change with the run.
     """
 
     def reads_run(group: Group) -> bool:
         dialled = [services[each] for each in _connects(group.pod.processes.values()) if each in services]
-        return any(kind.runs(groups[service.listener.pod]) for service in dialled)
+        listeners = [groups[service.listener.pod] for service in dialled]
+        return any(kind.runs(listener) or listener.is_ended for listener in listeners)
 
     return {name for name, group in groups.items() if name in ended or kind.runs(group) or reads_run(group)}
 

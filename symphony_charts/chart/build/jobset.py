@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
     done_groups,
+    fixed_of_job,
+    job,
     job_spec,
-    marks,
     runs,
     with_group,
     workload_metadata,
@@ -76,23 +77,11 @@ class JobSet(Kind):
         return [[group.part for group in done_groups(draft)], self.workload.jobset.max_restarts]
 
 
-_MUTABLE = ("parallelism", "backoffLimit", "activeDeadlineSeconds")
-
-
 class Jobs(Kind):
     name = "jobs"
 
     def group_objects(self, draft: Draft, group: Group) -> list[Tree]:
-        own = marks(draft, group)
-        name = Text(draft.workload(group))
-        return [
-            {
-                "apiVersion": "batch/v1",
-                "kind": "Job",
-                "metadata": workload_metadata(draft, name, own, group=f'"{group.name}"', run="$run"),
-                "spec": job_spec(draft, group),
-            }
-        ]
+        return [job(draft, group)]
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
-        return {key: item for key, item in job_spec(draft, group).items() if key not in _MUTABLE}
+        return fixed_of_job(draft, group)

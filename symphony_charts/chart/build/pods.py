@@ -225,10 +225,11 @@ def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
         own |= draft.kind.pod_fields(draft, group)
     if draft.experiment.workload.scheduler_name:
         own["schedulerName"] = draft.experiment.workload.scheduler_name
+    is_member = draft.kind.runs(group)
     if draft.needs_host_names(group) and group.is_finite:
-        own["subdomain"] = Text(draft.kind.domain(group))
-    if draft.kind.runs(group):
-        own["restartPolicy"] = draft.kind.restart_policy(group)
+        own["subdomain"] = Text(draft.kind.domain(group) if is_member else draft.pods_service(group))
+    if is_member or group.is_ended:
+        own["restartPolicy"] = draft.kind.restart_policy(group) if is_member else "OnFailure"
     if settings.grace_period is not None:
         own["terminationGracePeriodSeconds"] = settings.grace_period
     init, main = containers(draft, group, over)
@@ -351,6 +352,23 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
     return spec
 
 
+# The fields of a Job that can change while it runs, except `suspend`.
+_MUTABLE = ("parallelism", "backoffLimit", "activeDeadlineSeconds")
+
+
+def job(draft: Draft, group: Group) -> Tree:
+    """Return the Job of a group. Kueue queues the object of a kind, not the Jobs beside it."""
+    name, own, arguments = Text(draft.workload(group)), marks(draft, group), {"group": f'"{group.name}"', "run": "$run"}
+    is_queued = draft.kind.runs(group)
+    made = workload_metadata(draft, name, own, **arguments) if is_queued else annotated(name, own, **arguments)
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": made, "spec": job_spec(draft, group)}
+
+
+def fixed_of_job(draft: Draft, group: Group) -> dict[str, Tree]:
+    """Return the parts of a Job that cannot change while it runs."""
+    return {key: item for key, item in job_spec(draft, group).items() if key not in _MUTABLE}
+
+
 def wrapped_metadata(draft: Draft, group: Group) -> dict[str, Tree]:
     """Return the metadata of a Job inside another object, without labels that an upgrade may change."""
     own = marks(draft, group)
@@ -426,8 +444,11 @@ def immutable_trees(draft: Draft) -> Tree:
     for group in draft.groups.values():
         if group.is_kept:
             continue
-        is_job = draft.kind.runs(group)
-        fixed = draft.kind.fixed(draft, group) if is_job else {"template": draft.pods[group.name]}
+        fixed: Mapping[str, Tree] = {"template": draft.pods[group.name]}
+        if draft.kind.runs(group):
+            fixed = draft.kind.fixed(draft, group)
+        elif group.is_ended:
+            fixed = fixed_of_job(draft, group)
         trees.append(with_group(group, {group.name: fixed}))
     trees += draft.kind.fixed_settings(draft)
     trees += [[made] for _, condition, made in named_pod_groups(draft)]
