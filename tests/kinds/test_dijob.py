@@ -20,7 +20,7 @@ RUN = {"command": ["x"]}
 PROCESSES: dict[str, Any] = {
     "learner": {**RUN, "binds": "ps", "connects": "data", "requests": {"cpu": "2"}},
     "collector": {**RUN, "replicas": 2, "binds": "data", "connects": "ps"},
-    "board": {**RUN, "lifecycle": "service", "connects": "data"},
+    "board": {**RUN, "lifecycle": "service", "connects": "data", "until": "uninstall"},
 }
 _LONG = "an-experiment-with-a-rather-long-name"
 
@@ -82,6 +82,15 @@ def test_more_replicas_are_announced_as_a_change_in_place() -> None:
     (line,) = [line for line in comparison.lines if line.difference.kind == "DIJob"]
     assert (line.effect, comparison.outcome) == ("updated", "in place")
     assert line.why.startswith("in place: pods come or go")
+
+
+def test_more_replicas_are_a_new_run_if_a_job_beside_it_has_their_addresses() -> None:
+    board = {**RUN, "lifecycle": "service", "connects": "data"}
+    names = {
+        job(made({**PROCESSES, "board": board}), change)["metadata"]["name"]
+        for change in ("groups.collector.replicas=3", "groups.collector.replicas=4")
+    }
+    assert len(names) == 2
 
 
 def test_another_image_is_announced_as_a_new_run() -> None:

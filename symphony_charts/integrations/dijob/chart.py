@@ -84,7 +84,10 @@ class DIJob(Kind):
         self.index = "" if self.operator == "v0" else f"metadata.annotations['diengine/{rank}']"
 
     def runs(self, group: Group) -> bool:
-        return group.name in ROLES if self.operator == "v0" else group.is_finite
+        return group.name in ROLES if self.operator == "v0" else group.is_finite and not group.is_ended
+
+    def watched(self) -> tuple[str, str]:
+        return f"dijobs.{_API}", ".status.phase"
 
     def job_name(self, group: Group) -> str:
         return _JOB

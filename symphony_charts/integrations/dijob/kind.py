@@ -96,6 +96,10 @@ class DIJob(Kind):
         """Return the variables that operators before v1.1 set."""
         return older_variables(experiment, pod, index, hosts, ports, name)
 
+    def ends_services(self, experiment: Experiment) -> bool:
+        """Return True except for operator v0, which also runs services, as roles."""
+        return not is_of_v0(experiment)
+
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
         """Return True for operator v0, where the end of a coordinator ends the job, unless it cleans nothing."""
         settings = settings_of(workload)
