@@ -90,11 +90,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--project", metavar="NAME", default="", help="an AppProject that exists (default: one per environment is made)"
     )
-    parser.add_argument(
-        "--job-health",
-        action="store_true",
-        help="replace the health check of Jobs for all of Argo CD: its own takes a Job that Kueue resumed for done",
-    )
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
     parser.add_argument(
         "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"

@@ -244,7 +244,7 @@ def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bo
         output.line(f"  fit      {item.prepared.own.fit}")
     runs_on = record["runsOn"]
     if isinstance(runs_on, list) and runs_on:
-        output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")
+        output.line(f"  note     stays after the end of the run, until `helm uninstall`: {', '.join(runs_on)}")
     if record["onFailure"]:
         output.line(f"  note     {record['onFailure']}")
     name = item.chart.name
