@@ -29,7 +29,6 @@ from symphony_charts.formats.yaml_read import plain
 from symphony_charts.formats.yaml_write import dump, quote
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.data import is_spec_path, spec_path
-from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import key_of
 from symphony_charts.spec.variable_names import service_variable
 
