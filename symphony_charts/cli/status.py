@@ -27,7 +27,7 @@ from symphony_charts.settings import project
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show experiments on this machine, on the clusters that .symph.yaml names by `context` (else the kubeconfig's"
-        " current one) and in Git, and why one does not run. Exit status 1: something has failed, drifted, or needs you."
+        " current one) and in Git, and why one does not run. Exit status 1: something has failed, drifted or needs you."
     )
     parser.add_argument(
         "experiment_name", metavar="EXPERIMENT", nargs="?", help="its name, or team/name (default: all)"
