@@ -98,9 +98,7 @@ def _effect(run: dict[str, object]) -> str:
     if run["run"] == run["wasRun"]:
         return "   in place: the run continues"
     services = ", ".join(output.texts(run["restartedServices"]))
-    return f"   a new run, {run['run']}" + (
-        f"; restarted with it: {services} (but for `keep: true`)" if services else ""
-    )
+    return f"   a new run, {run['run']}" + (f"; restarted with it: {services}" if services else "")
 
 
 def helm_history(args: argparse.Namespace) -> int:
