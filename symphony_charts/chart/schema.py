@@ -29,7 +29,6 @@ from symphony_charts.formats.yaml_read import plain
 from symphony_charts.formats.yaml_write import dump, quote
 from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.data import is_spec_path, spec_path
-from symphony_charts.spec.pods import pods_of
 from symphony_charts.spec.sources import key_of
 from symphony_charts.spec.variable_names import service_variable
 
@@ -299,11 +298,11 @@ has changed. Comments in `values.yaml` explain the values.
 
 def _processes(chart: BuiltChart) -> Iterator[Sequence[str]]:
     kind = KINDS[chart.experiment.workload.kind]
-    for name, pod in sorted(pods_of(chart.experiment).items()):
-        for process, record in pod.processes.items():
-            runs_as = kind.runs_as if pod.is_finite else "StatefulSet"
+    for name, group in sorted(chart.draft.groups.items()):
+        for process, record in group.pod.processes.items():
+            runs_as = kind.runs_as if chart.draft.kind.runs(group) else "StatefulSet"
             image = record.image or chart.experiment.image or ""
-            yield f"`{name}`", f"`{process}`", runs_as, str(pod.settings.replicas), f"`{image}`"
+            yield f"`{name}`", f"`{process}`", runs_as, str(group.pod.settings.replicas), f"`{image}`"
 
 
 def _services(chart: BuiltChart) -> str:

@@ -18,7 +18,7 @@ LATE = (tiles,)  # 90 ms, which a terminal does not need
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
     parser.add_argument("-p", "--process", metavar="PROCESS", help="begin with the pane of this process, or replica")
-    parser.add_argument("--nested", action="store_true", help="attach within another tmux as well; C-b C-b d leaves")
+    parser.add_argument("--nested", action="store_true", help="attach even from inside tmux; C-b C-b d leaves")
     parser.add_argument(
         "--tile",
         metavar="PROCESS",

@@ -107,7 +107,7 @@ def _row(name: str, value: object, source: str) -> Row:
 
 def configure_use(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    options.add_force(parser, "take the name as it is, whether or not it runs")
+    options.add_force(parser, "accept the name even if no such experiment runs")
     options.add_backend(parser)
     options.add_examples(parser, "symph use rl", "symph use", "symph use rl --on kube")
 

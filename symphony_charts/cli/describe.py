@@ -131,7 +131,7 @@ def configure_wait(parser: argparse.ArgumentParser) -> None:
         default="succeeded",
         help="running, ready, succeeded (default), failed, ended or deleted",
     )
-    parser.add_argument("-p", "--process", metavar="PROCESS", default="", help="of this process alone")
+    parser.add_argument("-p", "--process", metavar="PROCESS", default="", help="wait for this process only")
     parser.add_argument("--timeout", metavar="TIME", type=options.seconds, help="90, 90s, 5m, 1h")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)

@@ -26,11 +26,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("versions", metavar="VERSION", nargs="*", help="one or two published versions")
     options.add_env(parser, text="the environment to compare with, or whose values both versions get")
     parser.add_argument(
-        "--from", metavar="ENV", dest="before", help="what a promotion would do: the environment that runs it"
+        "--from", metavar="ENV", dest="before", help="show what a promotion would do: the source environment"
     )
-    parser.add_argument("--to", metavar="ENV", dest="after", help="... and the environment that shall run it")
+    parser.add_argument("--to", metavar="ENV", dest="after", help="... and the target environment")
     parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something differs")
-    parser.add_argument("--all", action="store_true", help="list what does not differ, too")
+    parser.add_argument("--all", action="store_true", help="also list what does not differ")
     options.add_repository(parser)
     options.add_output(parser, options.CHANGE_FORMATS, headers=False)
     options.add_pools(parser, "node pools to place the spec on")

@@ -17,7 +17,7 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
     parser.add_argument("--all", action="store_true", help="every experiment that runs here")
     parser.add_argument(
-        "--lost", action="store_true", help="mark a run that is out of reach from here as over, and signal nothing"
+        "--lost", action="store_true", help="record a run that cannot be reached from here as ended; signal nothing"
     )
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)

@@ -20,13 +20,13 @@ from symphony_charts.system.git import program
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    _configure_init(actions.add_parser("init", help="lay project, ApplicationSet, health checks and README into it"))
+    _configure_init(actions.add_parser("init", help="write the AppProject, ApplicationSet, health checks and README"))
     check = actions.add_parser("lint", help="check a checkout of the repository for what re-runs, loses or blocks work")
     check.add_argument("folder", metavar="CHECKOUT", nargs="?", default=".", help="default: the current folder")
     check.add_argument("--base", metavar="COMMIT", help="refuse edits of published charts since then")
     options.add_output(check, options.FINDING_FORMATS, headers=False)
     check.set_defaults(strict=False)
-    review = actions.add_parser("review", help="what a change of experiments means, as a comment of its pull request")
+    review = actions.add_parser("review", help="summarise a change of experiments for its pull request")
     options.add_specs(review)
     options.add_list(
         review,
@@ -46,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_repository(tidy)
     options.add_change_options(tidy)
     options.add_yes(tidy)
-    allow = actions.add_parser("allow", help="write into .symph.yaml that a find of the leak guard is no secret")
+    allow = actions.add_parser("allow", help="record in .symph.yaml that a finding of the leak guard is not a secret")
     allow.add_argument("fingerprints", metavar="FINGERPRINT", nargs="*", help="as the refusal names it")
     allow.add_argument("--rule", metavar="NAME", default="", help="all finds of this rule, with --path or --pattern")
     allow.add_argument("--path", metavar="GLOB", default="", help="only in files whose path is or ends like this")
@@ -89,11 +89,6 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--project", metavar="NAME", default="", help="an AppProject that exists (default: one per environment is made)"
-    )
-    parser.add_argument(
-        "--job-health",
-        action="store_true",
-        help="replace the health check of Jobs for all of Argo CD: its own takes a Job that Kueue resumed for done",
     )
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
     parser.add_argument(

@@ -60,7 +60,6 @@ def run(args: argparse.Namespace) -> int:
         namespace=args.argocd_namespace,
         project=args.project,
         protects=args.protect,
-        has_job_health=args.job_health,
         flux=flux,
     )
     files = setup_files(setup, environments, requirement=_requirement(args), forge=_forge(args, repository.url))

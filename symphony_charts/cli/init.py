@@ -21,7 +21,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="the experiment's name, and that of its new folder")
     text = f"{' or '.join(_TEMPLATES)}, or the folder of a cookiecutter template of your own (default: yaml)"
     parser.add_argument("--template", metavar="TEMPLATE", default="yaml", help=text)
-    parser.add_argument("--dest", metavar="DIR", default=".", help="where to make the folder (default: here)")
+    parser.add_argument("--dest", metavar="DIR", default=".", help="parent folder (default: the current one)")
     text = "an answer to a question of your own template; may be repeated"
     options.add_list(parser, "--answer", metavar="KEY=VALUE", help=text)
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
@@ -50,8 +50,8 @@ def run_init(args: argparse.Namespace) -> int:
 
 
 def configure_schema(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--install-hint", action="store_true", help="say how to make an editor use the schema")
-    parser.add_argument("--settings", action="store_true", help="the schema of .symph.yaml in place of an experiment's")
+    parser.add_argument("--install-hint", action="store_true", help="print how to set up an editor")
+    parser.add_argument("--settings", action="store_true", help="print the schema of .symph.yaml instead")
     options.add_examples(parser, "symph schema > experiment.schema.json", "symph schema --install-hint")
 
 

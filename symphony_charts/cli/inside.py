@@ -21,7 +21,7 @@ from symphony_charts.system import files
 def configure_exec(parser: argparse.ArgumentParser) -> None:
     options.add_component(parser)
     options.add_experiment(parser)
-    parser.add_argument("-T", "--no-tty", action="store_true", help="no terminal, even where there is one")
+    parser.add_argument("-T", "--no-tty", action="store_true", help="allocate no terminal")
     options.add_backend(parser)
     options.add_examples(
         parser, "symph exec learner -- nvidia-smi", "symph exec agent/3 rl --on kube -- sh -c 'ls /tmp'"
@@ -108,7 +108,7 @@ def configure_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("service_name", metavar="SERVICE", nargs="?", help="the service (default: the only one)")
     options.add_experiment(parser)
     parser.add_argument("-u", "--url-only", action="store_true", help="print the URL and open no browser")
-    parser.add_argument("--scheme", choices=("http", "https"), default="http", help="what the URL begins with")
+    parser.add_argument("--scheme", choices=("http", "https"), default="http", help="scheme of the URL")
     options.add_backend(parser)
     options.add_examples(parser, "symph open tensorboard", "symph open --url-only tensorboard rl --on kube")
 
@@ -141,9 +141,9 @@ def _only(status: backend_status.ExperimentStatus) -> str:
 
 def configure_collect(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    options.add_list(parser, "--path", metavar="PATH", help="also this file or folder of each process")
-    options.add_list(parser, "-p", "--process", metavar="PROCESS", help="only of these (default: of all)")
-    parser.add_argument("--to", metavar="FOLDER", help="where to (default: ./EXPERIMENT-RUN)")
+    options.add_list(parser, "--path", metavar="PATH", help="also download this file or folder of each process")
+    options.add_list(parser, "-p", "--process", metavar="PROCESS", help="only from these (default: all)")
+    parser.add_argument("--to", metavar="FOLDER", help="target folder (default: ./EXPERIMENT-RUN)")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml"))
     options.add_examples(parser, "symph collect rl", "symph collect rl --path /results -p learner --to out --on kube")

@@ -17,11 +17,11 @@ from symphony_charts.kubernetes.releases import releases as helm_releases
 def _configure(parser: argparse.ArgumentParser, condition: str = "") -> None:
     options.add_source(parser)
     options.add_target(parser)
-    text = f"{condition}make the namespace where it is missing"
+    text = f"{condition}create the namespace if it does not exist"
     parser.add_argument("--create-namespace", action="store_true", help=text)
     options.add_waiting(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
-    options.add_dry_run(parser, "let the cluster judge every object and change nothing")
+    options.add_dry_run(parser, "check every object against the cluster, and change nothing")
 
 
 def configure_install(parser: argparse.ArgumentParser) -> None:
@@ -98,9 +98,7 @@ def _effect(run: dict[str, object]) -> str:
     if run["run"] == run["wasRun"]:
         return "   in place: the run continues"
     services = ", ".join(output.texts(run["restartedServices"]))
-    return f"   a new run, {run['run']}" + (
-        f"; restarted with it: {services} (but for `keep: true`)" if services else ""
-    )
+    return f"   a new run, {run['run']}" + (f"; restarted with it: {services}" if services else "")
 
 
 def helm_history(args: argparse.Namespace) -> int:
@@ -149,7 +147,7 @@ def run_install(args: argparse.Namespace) -> int:
 
 
 def configure_upgrade(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-i", "--install", action="store_true", help="install it where it is not there")
+    parser.add_argument("-i", "--install", action="store_true", help="install the release if it does not exist")
     _configure(parser, "with --install: ")
     options.add_examples(
         parser,
@@ -167,7 +165,7 @@ def run_upgrade(args: argparse.Namespace) -> int:
 def configure_uninstall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("release", metavar="RELEASE", help="its name")
     options.add_target(parser)
-    parser.add_argument("--keep-history", action="store_true", help="let helm remember the release")
+    parser.add_argument("--keep-history", action="store_true", help="keep the release's history in helm")
     parser.add_argument("--wait", action="store_true", help="return when its pods are gone")
     parser.add_argument(
         "--timeout",

@@ -18,16 +18,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "process, process/REPLICA, group/process, or an experiment for all of its"
     parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
     options.add_experiment(parser)
-    options.add_list(parser, "-p", "--process", metavar="PROCESS", help="one more process; may be repeated")
+    options.add_list(parser, "-p", "--process", metavar="PROCESS", help="another process; may be repeated")
     parser.add_argument("--failed", action="store_true", help="only processes that failed")
     parser.add_argument("-f", "--follow", action="store_true", help="continue until the experiment ends")
     parser.add_argument(
-        "-s", "--since", metavar="TIME", type=_moment, help="only from then on: 90 (seconds ago), 5m, or a time"
+        "-s",
+        "--since",
+        metavar="TIME",
+        type=_moment,
+        help="only lines after this time: 90 (seconds ago), 5m, or a time",
     )
-    parser.add_argument("--until", metavar="TIME", type=_moment, help="only up to then, written like --since")
+    parser.add_argument(
+        "--until", metavar="TIME", type=_moment, help="only lines before this time, written as for --since"
+    )
     parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only this many last lines")
-    parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines in which this is found")
-    parser.add_argument("--previous", action="store_true", help="of the run, or container, before this one")
+    parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines that match")
+    parser.add_argument("--previous", action="store_true", help="from the previous run or container")
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json"), headers=False)

@@ -17,10 +17,12 @@ from symphony_charts.sweep import record
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", help="only those with this in their names")
+    parser.add_argument(
+        "experiment_name", metavar="EXPERIMENT", nargs="?", help="only experiments whose names contain this"
+    )
     parser.add_argument("-a", "--all", action="store_true", help="also the last run of experiments that have ended")
-    parser.add_argument("--sweep", metavar="NAME", default=None, help="only the trials of this sweep, each by itself")
-    options.add_list(parser, "--phase", metavar="PHASE", help="only those that are so: running, failed, ...")
+    parser.add_argument("--sweep", metavar="NAME", default=None, help="only the trials of this sweep, one per row")
+    options.add_list(parser, "--phase", metavar="PHASE", help="only those in this phase: running, failed, ...")
     options.add_selector(parser)
     options.add_backend(parser)
     options.add_output(parser)

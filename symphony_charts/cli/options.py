@@ -36,9 +36,9 @@ SPEC_HELP = "experiment file (YAML, JSON or Python), its folder, or `-` for stdi
 def add_global_options(parser: argparse.ArgumentParser, *, is_verb: bool = False) -> None:
     """Add `-v`, `-q` and `--color`; a verb's copy keeps the value given before the verb."""
     no, auto = (argparse.SUPPRESS, argparse.SUPPRESS) if is_verb else (False, None)
-    text = "say more; show the output of programs that failed"
+    text = "print more, with the output of programs that failed"
     parser.add_argument("-v", "--verbose", action="store_true", default=no, help=text)
-    text = "print only the answer: lists as names, no notes and next steps"
+    text = "print only the result: lists as names, without notes and next steps"
     parser.add_argument("-q", "--quiet", action="store_true", default=no, help=text)
     text = "when to colour (default: on a terminal)"
     parser.add_argument("--color", choices=("auto", "always", "never"), default=auto, help=text)
@@ -51,10 +51,10 @@ def add_output(
     parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, *, default: str = "table", headers: bool = True
 ) -> None:
     parser.add_argument(
-        "-o", "--output", choices=tuple(formats), default=default, help=f"format of the answer (default: {default})"
+        "-o", "--output", choices=tuple(formats), default=default, help=f"output format (default: {default})"
     )
     if headers and "table" in formats:
-        parser.add_argument("--no-headers", action="store_true", help="leave out the line of column names")
+        parser.add_argument("--no-headers", action="store_true", help="omit the header line")
 
 
 def add_list(parser: argparse._ActionsContainer, *flags: str, metavar: str, help: str) -> None:
@@ -68,7 +68,7 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
     add_list(parser, "--ignore", metavar="PATTERN", help="files and folders that --watch leaves out")
 
 
-def add_dry_run(parser: argparse.ArgumentParser, help: str = "say what would be done and change nothing") -> None:
+def add_dry_run(parser: argparse.ArgumentParser, help: str = "print what would be done, and change nothing") -> None:
     parser.add_argument("--dry-run", action="store_true", help=help)
 
 
@@ -79,7 +79,9 @@ def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-y", "--yes", action="store_true", help="do not ask; needed where there is no terminal")
+    parser.add_argument(
+        "-y", "--yes", action="store_true", help="do not ask for confirmation; needed without a terminal"
+    )
 
 
 def add_force(parser: argparse.ArgumentParser, help: str) -> None:
@@ -115,7 +117,7 @@ def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> Non
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
     """Add `-A` for verbs that look for experiments; verbs that create or remove a release use one namespace."""
-    text = "all of the cluster that may be read, whatever else says which namespace is meant"
+    text = "all namespaces that you may read, whatever else sets a namespace"
     parser.add_argument("-A", "--all-namespaces", action="store_true", help=text)
 
 
@@ -232,7 +234,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
-    add_pools(parser, "node pools to prove the fit on")
+    add_pools(parser, "node pools to check the fit on")
     parser.add_argument(
         "--force-unschedulable", action="store_true", help="continue even if a group cannot be scheduled on the pools"
     )
@@ -273,7 +275,7 @@ def add_system(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--system",
         metavar="FILE|AMOUNTS",
-        help="what the cluster's own pods take: cpu=470m,memory=774Mi of each node; a file with"
+        help="resources of the cluster's own pods: cpu=470m,memory=774Mi of each node; a file with"
         " `kubectl get daemonsets,deployments -A -o json`; or elsewhere, where kube-system runs on other pools",
     )
 
@@ -319,7 +321,9 @@ _FLAGS = (
 
 
 def add_values(parser: argparse.ArgumentParser) -> None:
-    add_list(parser, "-f", "--values", metavar="FILE", help="values to put over the experiment's; `-` is stdin")
+    add_list(
+        parser, "-f", "--values", metavar="FILE", help="values file that overrides the chart's values; `-` is stdin"
+    )
     for flag, form, text in _FLAGS:
         add_list(parser, flag, metavar=form, help=text)
 
@@ -340,9 +344,9 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 def add_waiting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--wait", action="store_true", help="return when all is ready or has finished; fail when a Job fails"
+        "--wait", action="store_true", help="wait until everything is ready or has finished; fail if a Job fails"
     )
-    parser.add_argument("--wait-for-jobs", action="store_true", help="the same, and every Job has finished")
+    parser.add_argument("--wait-for-jobs", action="store_true", help="as --wait, and every Job has finished")
     parser.add_argument(
         "--timeout",
         type=seconds,
@@ -366,7 +370,7 @@ def add_place(parser: argparse.ArgumentParser) -> None:
 def add_repository(parser: argparse.ArgumentParser) -> None:
     """Add the location of the repository, and `--team` (args.team)."""
     add_place(parser)
-    parser.add_argument("--team", help="whose experiment (default: the spec's, else .symph.yaml's)")
+    parser.add_argument("--team", help="team of the experiment (default: the spec's, else .symph.yaml's)")
 
 
 def add_env(parser: argparse.ArgumentParser, *, text: str = "the environment") -> None:
@@ -380,10 +384,12 @@ def add_named(parser: argparse.ArgumentParser) -> None:
 
 def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True) -> None:
     """Add the options of every change of the repository; with `is_alone`, also output format and `--dry-run`."""
-    parser.add_argument("--expect", metavar="VERSION", help="only if this version runs there now")
+    parser.add_argument("--expect", metavar="VERSION", help="fail unless this version runs there now")
     parser.add_argument("--branch", metavar="NAME", help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", help="write into this work tree; do not push")
-    parser.add_argument("-m", "--message", metavar="WHY", help="why, for `symph history`: it is in the commit")
+    parser.add_argument(
+        "-m", "--message", metavar="WHY", help="reason, kept in the commit and shown by `symph history`"
+    )
     if not is_alone:
         return
     add_output(parser, CHANGE_FORMATS, headers=False)
@@ -391,13 +397,13 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
 
 
 def add_publish_options(parser: argparse.ArgumentParser) -> None:
-    add_env(parser, text="the environment that shall run it")
-    parser.add_argument("--chart-only", action="store_true", help="publish the chart; no environment runs it yet")
-    text = "the environment's own values, instead of those it has"
+    add_env(parser, text="the target environment")
+    parser.add_argument("--chart-only", action="store_true", help="publish only the chart, without deploying it")
+    text = "values file of the environment; replaces its own values"
     add_list(parser, "--env-values", metavar="FILE", help=text)
-    text = "one value of the environment alone, over those that it has"
+    text = "set one value of the environment"
     add_list(parser, "--env-set", metavar="KEY=VALUE", help=text)
-    text = "take one value of the environment's own away: .symph.yaml's counts again, or the chart's"
+    text = "remove a value of the environment; that of .symph.yaml or of the chart applies again"
     add_list(parser, "--env-unset", metavar="KEY", help=text)
     parser.add_argument(
         "--cert", metavar="FILE|URL|cluster", help="certificate for sealed secrets (default: .symph.yaml's)"
@@ -409,13 +415,17 @@ def add_registry(parser: argparse.ArgumentParser) -> None:
     """Add `--plain-http`, `--ca-file` and the other registry options, and credentials."""
     group = parser.add_argument_group("registry")
     group.add_argument(
-        "--plain-http", action="store_true", help="speak HTTP without TLS (default: to this machine alone)"
+        "--plain-http", action="store_true", help="use HTTP without TLS (default: only for this machine)"
     )
-    group.add_argument("--ca-file", metavar="FILE", default="", help="trust the authorities in this file alone")
-    group.add_argument("--cert-file", metavar="FILE", default="", help="show this certificate to the registry")
-    group.add_argument("--key-file", metavar="FILE", default="", help="the key of --cert-file")
-    group.add_argument("--insecure-skip-tls-verify", action="store_true", help="take any certificate of the registry")
     group.add_argument(
-        "--username", metavar="USER", default="", help="who asks (default: what helm or docker are logged in as)"
+        "--ca-file", metavar="FILE", default="", help="trust only the certificate authorities in this file"
+    )
+    group.add_argument("--cert-file", metavar="FILE", default="", help="client certificate for the registry")
+    group.add_argument("--key-file", metavar="FILE", default="", help="the key of --cert-file")
+    group.add_argument(
+        "--insecure-skip-tls-verify", action="store_true", help="do not verify the registry's certificate"
+    )
+    group.add_argument(
+        "--username", metavar="USER", default="", help="user name (default: the login of helm or docker)"
     )
     group.add_argument("--password-stdin", action="store_true", help="read the password of --username from stdin")

@@ -36,7 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_values(parser)
     options.add_placement(parser)
-    parser.add_argument("--push", action="store_true", help="publish them, too; takes --env and the like of `publish`")
+    parser.add_argument(
+        "--push", action="store_true", help="also publish them; accepts --env and other options of `publish`"
+    )
     options.add_publish_options(parser)
     options.add_change_options(parser, is_alone=False)
     parser.add_argument(
@@ -44,7 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="put the files of DIR (without those of its .dockerignore) into the working folder of every image",
     )
-    parser.add_argument("--image-repo", metavar="HOST/PATH", help="where the images with the workspace are pushed to")
+    parser.add_argument("--image-repo", metavar="HOST/PATH", help="repository to push the images with the workspace to")
     text = "keep only this platform of the images; may be repeated (default: all of Linux)"
     options.add_list(parser, "--platform", metavar="OS/ARCH", help=text)
     options.add_registry(parser)
@@ -244,7 +246,7 @@ def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bo
         output.line(f"  fit      {item.prepared.own.fit}")
     runs_on = record["runsOn"]
     if isinstance(runs_on, list) and runs_on:
-        output.line(f"  note     runs on after the end, until `helm uninstall`: {', '.join(runs_on)}")
+        output.line(f"  note     stays after the end of the run, until `helm uninstall`: {', '.join(runs_on)}")
     if record["onFailure"]:
         output.line(f"  note     {record['onFailure']}")
     name = item.chart.name

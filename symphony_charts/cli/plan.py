@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="with --hours: that many runs, as a sweep makes them",
     )
     options.add_output(parser, ("table", "wide", "json", "yaml"))
-    parser.add_argument("--explain", metavar="PROCESS", help="why this pool, and why not the others")
+    parser.add_argument("--explain", metavar="PROCESS", help="explain why this pool was chosen, and why not the others")
     parser.add_argument("--svg", metavar="FILE", help="draw the nodes with their pods")
     options.add_examples(
         parser,

@@ -15,7 +15,7 @@ from symphony_charts.local import volumes as local_volumes
 
 def configure_rm(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    text = "all whose whole names this regular expression fits; quote it; may be repeated"
+    text = "all experiments whose full names match this regular expression; quote it; may be repeated"
     options.add_list(parser, "--match", metavar="PATTERN", help=text)
     options.add_selector(parser)
     add_removal(parser)
@@ -33,7 +33,7 @@ def add_removal(parser: argparse.ArgumentParser) -> None:
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)
-    options.add_force(parser, "do not ask, and take the name exactly as it is")
+    options.add_force(parser, "do not ask, and match the name exactly")
     text = "on this machine: also the volumes that outlive runs, with all their files"
     parser.add_argument("--volumes", action="store_true", help=text)
     options.add_dry_run_like_symphony(parser)

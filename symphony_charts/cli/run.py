@@ -27,10 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
     options.add_watch(parser)
-    parser.add_argument("--force", action="store_true", help="end it first if it runs already")
-    parser.add_argument(
-        "--share-gpus", action="store_true", help="here: let processes have the same GPUs in turn, not each alone"
-    )
+    parser.add_argument("--force", action="store_true", help="end a running one first")
+    parser.add_argument("--share-gpus", action="store_true", help="here: let several processes share the same GPUs")
     options.add_backend(parser, is_one=True)
     options.add_values(parser)
     options.add_placement(parser)

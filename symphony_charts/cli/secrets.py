@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "action",
         choices=("push", "seal", "check"),
-        help="push: put the files into the cluster's Secret; seal: encrypt them for Git; check: look whether the Secret"
+        help="push: put the files into the cluster's Secret; seal: encrypt them for Git; check: see if the Secret"
         " is there with all keys",
     )
     options.add_specs(parser, many=False)

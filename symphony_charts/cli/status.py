@@ -26,8 +26,8 @@ from symphony_charts.settings import project
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "How experiments are here, on the clusters that .symph.yaml names by `context` (else the kubeconfig's current"
-        " one) and in Git, and why one does not run. Exit 1: something has failed, drifted, or will not pass by itself."
+        "Show experiments on this machine, on the clusters that .symph.yaml names by `context` (else the kubeconfig's"
+        " current one) and in Git, and why one does not run. Exit status 1: something has failed, drifted or needs you."
     )
     parser.add_argument(
         "experiment_name", metavar="EXPERIMENT", nargs="?", help="its name, or team/name (default: all)"

@@ -33,7 +33,7 @@ LATE = (sweep_search,)  # optuna takes half a second, and need not be installed
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("spec", metavar="SPEC", nargs="?", type=_spec, default=".", help=options.SPEC_HELP)
     options.add_spec_changes(parser)
-    text = "after `show` in place of SPEC: the sweep to look at (default: of this folder's spec, else the only one)"
+    text = "after `show` in place of SPEC: the sweep to show (default: of this folder's spec, else the only one)"
     parser.add_argument("sweep_name", metavar="NAME", nargs="?", help=text)
     title = "`symph sweep show NAME`: trials and what they measured, at any time; `symph sweep ls`: all sweeps"
     shown = parser.add_argument_group("show", title)
@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shown.add_argument("--failed", action="store_true", help="only trials that failed")
     text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
     shown.add_argument("--goal", choices=("min", "max"), help=text)
-    text = "what gives metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)"
+    text = "how to find metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)"
     shown.add_argument("--pattern", metavar="REGEX", help=text)
     text = "order by a metric, which then also names the best trial, or by a setting, state or seconds"
     shown.add_argument("--sort", metavar="KEY", help=text)
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="values of one setting: a,b,c or first..last[..step]; may be repeated. KEY is a variable that processes"
         " declare (lr or LR), or a path of the spec",
     )
-    for flag, text in (("--uniform", "evenly"), ("--loguniform", "evenly in the logarithm")):
+    for flag, text in (("--uniform", "uniformly"), ("--loguniform", "log-uniformly")):
         options.add_list(parser, flag, metavar="KEY=LOW..HIGH", help=f"draw a setting {text}; needs --random")
     text = "points in CSV: the first line names the settings, each other line is one; `-` is standard input"
     parser.add_argument("--list", metavar="FILE", help=text)
@@ -74,13 +74,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--on",
         choices=("tmux", "kube", "argo"),
         default="tmux",
-        help="where they run: here (default), as a Helm release each, or as one Argo Workflow, which is not waited for",
+        help="where they run: here (default), as a Helm release each, or as one Argo Workflow, for which symph does "
+        "not wait",
     )
     text = "how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)"
     parser.add_argument("--parallel", metavar="N", type=options.count, help=text)
     options.add_target(parser)
     parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
-    text = "how long a trial may take before it is ended: 90, 90s, 5m, 2d (default: as long as it does)"
+    text = "time limit of a trial: 90, 90s, 5m, 2d (default: none)"
     parser.add_argument("--timeout", type=options.seconds, metavar="TIME", help=text)
     parser.add_argument(
         "--early-stop",

@@ -19,15 +19,13 @@ LATE = (launch, specs, values, report, error_report)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
-    parser.add_argument("-d", "--detach", action="store_true", help="return once it is up, as `up` always does")
+    parser.add_argument("-d", "--detach", action="store_true", help="return once it is up (the default)")
     parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
     options.add_watch(parser)
     parser.add_argument(
-        "--force", action="store_true", help="end it first if it runs already, instead of restarting what changed"
+        "--force", action="store_true", help="end a running one first, instead of restarting what changed"
     )
-    parser.add_argument(
-        "--share-gpus", action="store_true", help="let processes have the same GPUs in turn, and not hold them alone"
-    )
+    parser.add_argument("--share-gpus", action="store_true", help="let several processes share the same GPUs")
     options.add_values(parser)
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_dry_run(parser, "print what would be started, without values of variables")

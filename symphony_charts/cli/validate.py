@@ -25,7 +25,7 @@ def configure_validate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kube-version", metavar="1.NN", help="Kubernetes to check for (default: 1.34, or one that has all kinds)"
     )
-    parser.add_argument("--helm", action="store_true", help="ask the helm on this machine as well")
+    parser.add_argument("--helm", action="store_true", help="also check with this machine's helm")
     options.add_values(parser)
     options.add_placement(parser)
     options.add_examples(
@@ -81,7 +81,7 @@ def configure_render(parser: argparse.ArgumentParser) -> None:
     options.add_release(parser)
     parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
     parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
-    parser.add_argument("--helm", action="store_true", help="let the helm on this machine render the chart")
+    parser.add_argument("--helm", action="store_true", help="render the chart with this machine's helm")
     options.add_values(parser)
     options.add_examples(
         parser,

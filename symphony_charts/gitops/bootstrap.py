@@ -22,7 +22,7 @@ from symphony_charts.system import package_data
 from symphony_charts.system.package_data import bake
 
 _HEALTH = "health/"
-_JOBS = "batch_Job"
+CONDUCTOR_ACCOUNT = "symph-conductor"
 _FLUX_NAMESPACE = "flux-system"
 
 # Kinds that Kueue starts and stops; it also sets the node selection of an AppWrapper.
@@ -54,7 +54,7 @@ class Setup:
     All its objects there begin with `name`, so that several repositories can share a cluster. `root` is the folder of
     the repository that holds everything, empty for its top. Argo CD keeps its objects in `namespace`; a `project` that
     exists replaces those per environment; `protects` keeps running objects if a pointer vanishes by accident;
-    `has_job_health` replaces Argo CD's health check of Jobs, for all teams. With `flux` it is for Flux instead.
+    With `flux` it is for Flux instead.
     """
 
     url: str
@@ -64,14 +64,12 @@ class Setup:
     namespace: str = "argocd"
     project: str = ""
     protects: bool = False
-    has_job_health: bool = False
     flux: FluxSetup | None = None
 
     @property
     def data(self) -> dict[str, object]:
         """The values of the templates that are the same for all environments."""
         depth = len(self.root.split("/")) if self.root else 0
-        checks = health_checks(package_data.folder("gitops"))
         return {
             "url": self.url,
             "flux_url": flux_url(self.url) if self.flux else "",
@@ -90,7 +88,8 @@ class Setup:
                 for (group, kind), more in _QUEUED.items()
             ],
             "kinds": [{"group": group, "kind": kind} for group, kind in CHART_KINDS],
-            "checks": {kind: text for kind, text in checks.items() if kind != _JOBS or self.has_job_health},
+            "checks": health_checks(package_data.folder("gitops")),
+            "conductor": CONDUCTOR_ACCOUNT,
             # Server-side apply refuses to take over an object that another manager made.
             "manager": f"symph-{hashlib.sha256(self.url.encode()).hexdigest()[:8]}",
         }

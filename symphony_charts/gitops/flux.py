@@ -82,6 +82,7 @@ def helm_release(
         "releaseName": name,
         "targetNamespace": place.namespace,
         "storageNamespace": place.namespace,
+        "valuesFrom": [{"kind": "ConfigMap", "name": source.name, "optional": True}],
         "values": data["values"],
         "install": no_waiting,
         "upgrade": {**no_waiting, "cleanupOnFail": True},

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Faults, Fields
-from symphony_charts.kinds.base import End, Kind, Object, PodSet, at_a_time, count_of, described_job
+from symphony_charts.kinds.base import COMPONENT, End, Kind, Object, PodSet, at_a_time, count_of, described_job
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.workload import Workload
 
@@ -62,6 +63,10 @@ class Conductor(Jobs):
     name = ""
     gvks = ()
     argo_conditions = None
+
+    def pod_sets(self, item: Fields) -> Iterator[PodSet]:
+        for made in super().pod_sets(item):
+            yield replace(made, name=COMPONENT)
 
 
 class StatefulSets(Kind):

@@ -48,7 +48,7 @@ class Team:
         self.symph("gitops", "init", "--argocd-namespace", self.argo.namespace, "--install-from", _SOURCE, *more)
         repository = self.folder / "charts.git"
         manager = re.findall(r"--field-manager=(\S+)", git(repository, "show", "main:README.md"))[0]
-        for name in ("argocd-cm", "project", "applicationset"):
+        for name in ("run-end", "argocd-cm", "project", "applicationset"):
             text = git(repository, "show", f"main:bootstrap/{name}.yaml")
             self.argo.programs.kubectl("apply", "--server-side", f"--field-manager={manager}", "-f", "-", stdin=text)
 

@@ -57,7 +57,7 @@ def symph(running: Flux, tmp_path: Path) -> Iterator[Symph]:
         files = [f"--from-file=identity={server.key}", f"--from-file=known_hosts={server.known_hosts}"]
         running.programs.kubectl("-n", NAMESPACE, "create", "secret", "generic", "ml-charts", *files)
         running.programs.kubectl("create", "namespace", "naps-dev")
-        for name in ("flux-accounts", "flux-source", "flux-releases"):
+        for name in ("run-end", "flux-accounts", "flux-source", "flux-releases"):
             show = ["git", "-C", str(repository), "show", f"main:bootstrap/{name}.yaml"]
             text = subprocess.run(show, check=True, capture_output=True, text=True, timeout=30).stdout
             running.programs.kubectl("apply", "-f", "-", stdin=text)

@@ -97,7 +97,7 @@ def sealed_secret(scope: str) -> list[Mapping[str, object]]:
 
 OBJECTS: dict[str, Callable[[], list[Mapping[str, object]]]] = {
     "Argo CD": given_to_argo_cd,
-    "Argo CD, protected": lambda: given_to_argo_cd(protects=True, has_job_health=True),
+    "Argo CD, protected": lambda: given_to_argo_cd(protects=True),
     "Flux, https": lambda: given_to_flux(URL),
     "Flux, scp": lambda: given_to_flux("git@git.example.org:team/charts.git"),
     "Flux, ssh": lambda: given_to_flux("ssh://git@h:2222/charts.git"),

@@ -142,7 +142,7 @@ def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
     before = uids()
     words = ("upgrade", str(tmp_path / "naps.json"), "-n", namespace, "--set", "groups.actor.containers.actor.env.LR=2")
     done = programs.symph(*words, env={"HELM_BIN": str(newest_helm())})
-    assert "; restarted with it: replay (but for `keep: true`)" in done.out, done.err
+    assert "; restarted with it: replay" in done.out, done.err
     wanted = {"actor": False, "board": True, "replay": False, "store": True}
 
     def stayed() -> dict[str, bool]:

@@ -101,13 +101,11 @@ def test_a_project_and_a_namespace_of_the_platform_replace_ours() -> None:
         assert (item["spec"]["template"]["spec"]["project"], item["metadata"]["namespace"]) == ("research", "gitops")
 
 
-def test_health_checks_are_of_kinds_that_the_project_admits_and_jobs_keep_argo_cd_s_own() -> None:
+def test_health_checks_are_of_kinds_that_the_project_admits() -> None:
     names = set(objects("argocd-cm")[0]["data"])
     admitted = {f"resource.customizations.health.{group}_{kind}" for group, kind in CHART_KINDS}
     assert names <= admitted
-    assert set(objects("argocd-cm", has_job_health=True)[0]["data"]) - names == {
-        "resource.customizations.health.batch_Job"
-    }
+    assert "resource.customizations.health.batch_Job" in names
 
 
 @pytest.mark.parametrize(
@@ -135,3 +133,11 @@ def test_the_project_allows_all_that_a_chart_renders(kind: str) -> None:
 
 def test_nobody_gives_rights_by_way_of_git() -> None:
     assert refused_kinds(example_objects("surreal", "kind=argo")) == ["Role", "RoleBinding", "ServiceAccount"]
+
+
+def test_each_environment_has_an_account_that_may_end_jobs_and_charts_are_told_of_it() -> None:
+    rights = [item for item in objects("run-end") if item["metadata"]["namespace"] == "a"]
+    assert [item["kind"] for item in rights] == ["ServiceAccount", "Role", "RoleBinding"]
+    assert rights[1]["rules"] == [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get", "patch"]}]
+    [parameter] = app()["spec"]["source"]["helm"]["parameters"]
+    assert parameter == {"name": "global.conductorAccount", "value": rights[0]["metadata"]["name"]}

@@ -34,6 +34,7 @@ def conditions(*items: dict[str, Any]) -> dict[str, Any]:
 
 
 RESUMED = condition("Suspended", "False", reason="JobResumed", message="Job resumed")
+ENDED = {"metadata": {"annotations": {"symph.dev/until": "run", "symph.dev/ended": "true"}}}
 CASES: list[tuple[str, dict[str, Any], str]] = [
     ("batch_Job", {}, "Progressing"),
     ("batch_Job", {"status": {"active": 2}}, "Progressing"),
@@ -41,6 +42,9 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     ("batch_Job", conditions(RESUMED), "Progressing"),
     ("batch_Job", conditions(RESUMED, condition("SuccessCriteriaMet"), condition("Complete")), "Healthy"),
     ("batch_Job", conditions(RESUMED, condition("FailureTarget"), condition("Failed")), "Degraded"),
+    ("batch_Job", {"metadata": {"annotations": {"symph.dev/until": "run"}}}, "Healthy"),
+    ("batch_Job", {**ENDED, **conditions(condition("Suspended"))}, "Healthy"),
+    ("batch_Job", {**ENDED, **conditions(condition("Failed"))}, "Degraded"),
     ("jobset.x-k8s.io_JobSet", {}, "Progressing"),
     ("jobset.x-k8s.io_JobSet", {"status": {"terminalState": "Completed"}}, "Healthy"),
     ("jobset.x-k8s.io_JobSet", {"status": {"terminalState": "Failed"}}, "Degraded"),

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from symphony_charts.chart.build.containers import CONFINED
-from symphony_charts.chart.build.data import metadata
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.pods import done_groups, runs
 from symphony_charts.chart.tree import (
@@ -35,6 +34,9 @@ CONDUCTOR_SCRIPT = "scripts/conductor.sh"
 
 _JOBS = ("jobs", '.status.conditions[?(@.status=="True")].type')
 
+ACCOUNT = ".Values.conductor.serviceAccountName"
+# The objects of a GitOps repository bring this account, since Argo CD takes no rights from Git.
+SHARED_ACCOUNT = ".Values.global.conductorAccount"
 _RBAC = "rbac.authorization.k8s.io"
 # https://hub.docker.com/r/alpine/kubectl: a shell and kubectl.
 _IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "digest": ""}
@@ -98,7 +100,6 @@ def objects(draft: Draft) -> list[Tree]:
     if not is_conducted(draft):
         return []
     name = Text("{$fullname}-conductor")
-    account = ".Values.conductor.serviceAccountName"
     watched, jobs = draft.kind.watched(), draft.finite
     resource, path = watched or _JOBS
     whole = Text("{$fullname}-{$run}")
@@ -149,7 +150,9 @@ def objects(draft: Draft) -> list[Tree]:
             "containers": [container],
         },
     }
-    made = metadata(name, run="$run")
+    labels = Merged(Include("labels"), {**component, "symph.dev/run": Value("$run", is_text=True)})
+    common = Block(".Values.commonAnnotations", via="strings")
+    made = {"name": name, "labels": labels, "annotations": common}
     rights: list[Tree] = [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": made},
         {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": rules},
@@ -161,8 +164,6 @@ def objects(draft: Draft) -> list[Tree]:
             "subjects": [subject],
         },
     ]
-    labels = Merged(Include("labels"), {**component, "symph.dev/run": Value("$run", is_text=True)})
-    common = Block(".Values.commonAnnotations", via="strings")
     job_name = Text("{$fullname}-conductor-{$run}")
     job = {
         "apiVersion": "batch/v1",
@@ -170,7 +171,8 @@ def objects(draft: Draft) -> list[Tree]:
         "metadata": {"name": job_name, "labels": labels, "annotations": common},
         "spec": {"backoffLimit": 2**31 - 1, "template": pod},
     }
-    made_all: Tree = [*(When(Not(account), each) for each in rights), job]
+    is_ours = Not(Either((ACCOUNT, SHARED_ACCOUNT)))
+    made_all: Tree = [*(When(is_ours, each) for each in rights), job]
     if watched:
         made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
     return [When(Either(tuple(runs(group) for group in jobs)), made_all)]
@@ -185,7 +187,8 @@ def fixed(draft: Draft) -> list[Tree]:
         draft.experiment.on_failure,
         [group.part for group in done_groups(draft)],
         Include("image", {"root": ".", "image": ".Values.conductor.image"}),
-        Value(".Values.conductor.serviceAccountName", is_text=True),
+        Value(ACCOUNT, is_text=True),
+        When(SHARED_ACCOUNT, Value(SHARED_ACCOUNT, is_text=True)),
     ]
 
 
@@ -194,9 +197,17 @@ def account_helper(fullname: Helper) -> Helper:
     full = function_of(fullname)
     return Helper(
         name="conductorAccount",
-        reads=(".Values.conductor.serviceAccountName",),
-        py=lambda root: root["Values"]["conductor"]["serviceAccountName"] or f"{full(root)}-conductor",
-        go='{{- .Values.conductor.serviceAccountName | default (print (include "CHART.fullname" .) "-conductor") -}}',
+        comment="Set by hand, or by the GitOps tool for all charts; else the account of this chart.",
+        reads=(ACCOUNT, SHARED_ACCOUNT),
+        py=lambda root: (
+            root["Values"]["conductor"]["serviceAccountName"]
+            or root["Values"]["global"].get("conductorAccount")
+            or f"{full(root)}-conductor"
+        ),
+        go="""
+{{- $own := print (include "CHART.fullname" .) "-conductor" -}}
+{{- .Values.conductor.serviceAccountName | default .Values.global.conductorAccount | default $own -}}
+""",
     )
 
 

@@ -10,6 +10,7 @@ from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.build.conductor import is_conducted
 from symphony_charts.chart.build.draft import Draft, Group, dials_of, is_device
 from symphony_charts.chart.build.services import exposure
+from symphony_charts.chart.evaluate import printed
 from symphony_charts.chart.lint.finding import Finding, error, info, running, warning
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.registry import KINDS, runs_on
@@ -30,8 +31,13 @@ def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Find
     """Yield unexpected effects, with paths in the values or the spec."""
     draft, groups = chart.draft, running(chart, values)
     for pod, name in runs_on(chart, values):
-        what = f"{ProcessRef(pod, name)} runs on after the experiment is done; nothing stops it"
-        yield warning("runs-on", f"groups.{pod}.containers.{name}", what, "uninstall the release when it is done")
+        group, limits = draft.groups[pod], sub(values["groups"][pod]["containers"][name], "resources", "limits")
+        devices = [f"{printed(count)} {resource}" for resource, count in limits.items() if "/" in resource]
+        if devices or not (group.is_kept and draft.finite):
+            held = f" with {', '.join(devices)}" if devices else ""
+            what = f"{ProcessRef(pod, name)} keeps running after the end of the run{held}"
+            step = "set until: run, or uninstall the release when the run is over"
+            yield warning("runs-on", f"groups.{pod}.containers.{name}", what, step)
     yield from _queue(draft, groups, values)
     if not groups:
         what = "nothing would run: no group has a replica"
@@ -81,7 +87,7 @@ def _group(draft: Draft, group: Group, groups: Sequence[Group], values: Mapping[
         if listener not in names:
             what = f'it connects to "{service}", on which nothing listens, and gets no address'
             yield warning("no-listener", path, what, f"give {listener} replicas")
-    if group.is_restarted_in_place and KINDS[draft.experiment.workload.kind].restarts_in_place:
+    if group.is_restarted_in_place and not group.is_ended and KINDS[draft.experiment.workload.kind].restarts_in_place:
         count = int(values["groups"][group.name]["replicas"]) * len(group.pod.processes)
         together = f"the restarts of all {count} processes count together, and " if count > 1 else ""
         what = f"{together}an eviction counts as a failure"

@@ -10,6 +10,7 @@ from typing import Literal
 
 from symphony_charts.chart.lint.finding import Finding, Objects, error, info, pods_in, warning
 from symphony_charts.formats.data import maps, sub
+from symphony_charts.kinds.base import is_conductor
 from symphony_charts.kinds.registry import RENDERED
 
 CHART_KINDS = (
@@ -105,7 +106,7 @@ def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:
     kinds = {
         (str(item["apiVersion"]).rpartition("/")[0], str(item["kind"]))
         for item in objects
-        if "helm.sh/hook" not in sub(item, "metadata", "annotations")
+        if "helm.sh/hook" not in sub(item, "metadata", "annotations") and not is_conductor(item)
     }
     return sorted(kind for group, kind in kinds - set(CHART_KINDS))
 

@@ -244,7 +244,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="bool",
         default="False",
         becomes="symph package --insecure-skip-tls-verify",
-        help="take any certificate of the registry of image_repo",
+        help="do not verify the registry's certificate of image_repo",
         schedulers=_OURS,
         value=False,
     ),
