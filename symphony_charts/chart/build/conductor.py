@@ -57,7 +57,10 @@ count() { echo "$1" | grep -c "$2"; }
 end='{"metadata":{"annotations":{"symph.dev/ended":"true"}},"spec":{"suspend":true}}'
 suspend() {
   for job in "$@"; do
-    until kubectl patch job "$job" --type merge -p "$end"; do sleep 2; done
+    until kubectl patch job "$job" --type merge -p "$end"; do
+      sleep 2
+      if left=`kubectl get jobs "$job" --ignore-not-found -o name` && [ -z "$left" ]; then break; fi
+    done
   done
 }
 words() { echo $#; }
@@ -146,7 +149,8 @@ def objects(draft: Draft) -> list[Tree]:
     ]
     labels = Merged(Include("labels"), {**component, "symph.dev/run": Value("$run", is_text=True)})
     common = Block(".Values.commonAnnotations", via="strings")
-    job_name = Text("{$fullname}-conductor-{$run}")
+    # No group's Job has this name: their names end in the run.
+    job_name = Text("{$fullname}-{$run}-conductor")
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
