@@ -44,7 +44,9 @@ def _conduct(folder: Path, states: Sequence[str], *args: str) -> list[str]:
     (folder / "states").mkdir()
     files = [folder / "now", *(folder / "states" / str(number) for number in range(1, len(states)))]
     for file, state in zip(files, states, strict=True):
-        file.write_text("".join(f"{job.replace('=', ' ') if '=' in job else f'{job} <none>'}\n" for job in state.split()))
+        file.write_text(
+            "".join(f"{job.replace('=', ' ') if '=' in job else f'{job} <none>'}\n" for job in state.split())
+        )
     (folder / "log").touch()
     command = ["/bin/sh", "-c", SCRIPT, "conductor", *args]
     env = {"PATH": f"{folder}:/usr/bin:/bin"}
@@ -65,14 +67,18 @@ def _conduct(folder: Path, states: Sequence[str], *args: str) -> list[str]:
         pytest.param(["a=Complete b c s"], "stop", "a b -- c -- s", ["wait 2"], id="a part of done_when is met"),
         pytest.param(["a=Complete b=Complete s t"], "stop", "a b -- -- s t", ["wait 30", "s", "t"], id="all are done"),
         pytest.param(["a=Complete b"], "stop", "a -- b --", ["b", "wait 30"], id="no services"),
-        pytest.param(["a b=FailureTarget,Failed s"], "stop", "a -- b -- s", ["a", "wait 30", "s"], id="a failure stops"),
+        pytest.param(
+            ["a b=FailureTarget,Failed s"], "stop", "a -- b -- s", ["a", "wait 30", "s"], id="a failure stops"
+        ),
         pytest.param(["a b=FailureTarget s"], "stop", "a -- b -- s", ["wait 2"], id="a failure is not yet final"),
         pytest.param(["a b=Failed s"], "continue", "a -- b -- s", ["wait 2"], id="a failure does not stop"),
         pytest.param(
             ["a=Failed b=Complete s"], "continue", "a -- b -- s", ["wait 30", "s"], id="after a failure all have ended"
         ),
         pytest.param(["b s", "a=Complete b s"], "stop", "a -- b -- s", ["wait 2", "b", "wait 30", "s"], id="a is late"),
-        pytest.param(["a=Complete s t"], "stop", "a -- -- gone s t", ["wait 30", "wait 2", "s", "t"], id="a deleted Job"),
+        pytest.param(
+            ["a=Complete s t"], "stop", "a -- -- gone s t", ["wait 30", "wait 2", "s", "t"], id="a deleted Job"
+        ),
     ],
 )
 def test_a_run_ends_as_the_spec_says(

@@ -81,7 +81,10 @@ suspend $services
 
 def is_conducted(draft: Draft) -> bool:
     """Return True if something of a run may have to be ended."""
-    return KINDS[draft.kind.name].is_conducted(draft.kind.workload) and len(draft.finite) > 1
+    if not KINDS[draft.kind.name].is_conducted(draft.kind.workload) or len(draft.finite) < 2:
+        return False
+    decides = len(done_groups(draft)) or len(draft.finite)
+    return draft.experiment.on_failure == "stop" or decides < len(draft.finite)
 
 
 def values(draft: Draft) -> dict[str, Any]:
