@@ -93,5 +93,5 @@ def test_a_refused_patch_is_repeated_and_a_second_conductor_ends_the_same_jobs(t
     (tmp_path / "refused-b").touch()
     (tmp_path / "refused-s").touch()
     ended = "a=Complete b s"
-    log = _conduct(tmp_path, [ended, ended, ended], "0", "stop", *"a -- b -- s".split())
+    log = _conduct(tmp_path, [ended, ended, ended], "0", "stop", "a", "--", "b", "--", "s")
     assert log == ["wait 2", "b", "wait 0", "wait 2", "s"]
