@@ -130,7 +130,7 @@ def _pod_settings(draw: st.DrawFn, name: str, finite: bool, members: list[str]) 
             "deadline": st.just(3600),
         }
     else:
-        optional["keep"] = st.booleans()
+        optional["until"] = st.sampled_from(["run", "uninstall"])
     for key, strategy in optional.items():
         if draw(st.integers(0, 3)) == 0:
             settings[key] = draw(strategy)

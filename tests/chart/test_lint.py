@@ -64,7 +64,7 @@ _RICH: dict[str, object] = {
             "env": {"FROM": {"field": "spec.nodeName"}, "REF": "$(SYMPH_EXPERIMENT)", "PLAIN": "1"},
         },
         "serve": {"lifecycle": "service", "replicas": 2, "binds": "api", "restart": "always"},
-        "keep": {"lifecycle": "service", "keep": True, "binds": "state"},
+        "keep": {"lifecycle": "service", "until": "uninstall", "binds": "state"},
     },
     "volumes": {"scratch": {"type": "empty_dir"}},
     "configs": {"a.yaml": {"text": "x", "mode": "0600"}, "b.bin": {"base64": "AAE="}},
@@ -200,7 +200,7 @@ _NATIVE: dict[str, object] = {"gang": "native", "gang_version": "v1alpha2"}
 @pytest.mark.parametrize(("lifecycle", "is_found"), [("service", False), ("finite", True)])
 def test_a_service_that_is_kept_in_vain_is_warned_of(lifecycle: str, is_found: bool) -> None:
     actor = {"cmds": ["sleep 9"], "binds": "frames", "lifecycle": lifecycle}
-    board = {"cmds": ["sleep 9"], "lifecycle": "service", "keep": True, "connects": ["frames"]}
+    board = {"cmds": ["sleep 9"], "lifecycle": "service", "until": "uninstall", "connects": ["frames"]}
     assert ("kept-in-vain" in rules(experiment_of(processes={"actor": actor, "board": board}))) == is_found
 
 

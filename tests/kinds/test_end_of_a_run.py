@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.kinds.base import UNTIL
+from symphony_charts.kinds.base import UNTIL, is_conductor
 from symphony_charts.kinds.registry import runs_on
 from symphony_charts.spec.pods import pods_of, pods_that_end
 from tests.chart.harness import built_of, chart_of, experiment_of, native_objects
@@ -61,7 +61,7 @@ def test_a_conductor_waits_for_the_object_and_may_end_the_services_beside_it(kin
     assert set(beside) == {"cache", "replay"}
     assert not [item for item in beside.values() if "kueue.x-k8s.io/queue-name" in item["metadata"]["labels"]]
     names = [beside[group]["metadata"]["name"] for group in sorted(beside)]
-    (conductor,) = [item for item in objects if item["metadata"]["name"].startswith("r1-exp-conductor-")]
+    (conductor,) = [item for item in objects if item["kind"] == "Job" and is_conductor(item)]
     resource, api, plural = _WATCHED[whole["kind"]]
     arguments = conductor["spec"]["template"]["spec"]["containers"][0]["args"]
     state = ".status.state" if kind == "mcad" else ".status.phase"

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from symphony_charts.chart.release import merge
+from symphony_charts.errors import SpecError
+from symphony_charts.kinds.base import is_conductor, is_service
 from symphony_charts.kinds.registry import failure_difference, runs_on
+from symphony_charts.prepare import prepare
+from symphony_charts.spec.files import read
+from symphony_charts.spec.pods import pods_of, pods_that_end
 from tests.chart.harness import built_of, experiment_of
+from tests.spec.drawn_experiments import Drawn, draw
 
 _PROCESSES = {
     "learner": {"command": ["x"]},
     "actor": {"command": ["x"]},
     "judge": {"command": ["x"]},
-    "board": {"command": ["x"], "lifecycle": "service"},
+    "store": {"command": ["x"], "lifecycle": "service"},
+    "board": {"command": ["x"], "lifecycle": "service", "exposes": "web"},
 }
-_KINDS = [
-    ("jobs", ["learner"], ["actor", "judge", "board"]),
-    ("jobset", ["learner"], ["board"]),
-    ("jobset", ["learner", "actor"], ["board"]),
-    ("appwrapper", ["learner"], ["actor", "judge", "board"]),
-    ("volcano", ["learner"], ["board"]),
-    ("volcano", ["learner", "actor"], ["judge", "board"]),
-    ("volcano", [], ["board"]),
+_KUEUE = {"kind": "jobs", "gang": "kueue", "queue": "q"}
+_KINDS: list[tuple[dict[str, str], list[str], list[str]]] = [
+    ({"kind": "jobs"}, ["learner"], ["board"]),
+    ({"kind": "jobs"}, [], ["board"]),
+    (_KUEUE, ["learner"], ["actor", "judge", "store", "board"]),
+    ({"kind": "jobset"}, ["learner"], ["board"]),
+    ({"kind": "jobset"}, ["learner", "actor"], ["board"]),
+    ({"kind": "appwrapper"}, ["learner"], ["actor", "judge", "store", "board"]),
+    ({"kind": "volcano"}, ["learner"], ["store", "board"]),
+    ({"kind": "volcano"}, ["learner", "actor"], ["judge", "store", "board"]),
+    ({"kind": "volcano"}, [], ["store", "board"]),
 ]
 
 
-@pytest.mark.parametrize(("kind", "done", "left"), _KINDS)
-def test_what_runs_on_follows_from_the_kind(kind: str, done: list[str], left: list[str]) -> None:
-    chart = built_of(experiment_of(processes=_PROCESSES, workload={"kind": kind}, done_when=done))
+@pytest.mark.parametrize(("workload", "done", "left"), _KINDS)
+def test_what_runs_on_follows_from_the_kind(workload: dict[str, str], done: list[str], left: list[str]) -> None:
+    chart = built_of(experiment_of(processes=_PROCESSES, workload=workload, done_when=done))
     assert sorted(group for group, _ in runs_on(chart, chart.values)) == sorted(left)
 
 
@@ -38,7 +54,7 @@ def test_a_group_without_replicas_does_not_run_on() -> None:
 
 
 def test_operator_v0_removes_the_pods_of_its_job_unless_it_cleans_nothing() -> None:
-    processes = {"coordinator": {"command": ["x"]}, "collector": _PROCESSES["board"], "board": _PROCESSES["board"]}
+    processes = {"coordinator": {"command": ["x"]}, "collector": _PROCESSES["store"], "board": _PROCESSES["board"]}
     for policy, left in (("All", ["board"]), ("None", ["board", "collector"])):
         workload = {"kind": "dijob", "dijob": {"operator": "v0", "clean_pod_policy": policy}}
         chart = built_of(experiment_of(processes=processes, workload=workload))
@@ -51,23 +67,77 @@ def test_a_service_in_a_pod_that_ends_does_not_run_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "on_exit", "differs"),
+    ("kind", "on_failure", "differs"),
     [
-        ("jobs", "stop-all", "stops the run here; on kind jobs other groups continue"),
-        ("jobs", "keep", ""),
-        ("appwrapper", "stop-all", "stops the run here"),
-        ("jobset", "stop-all", ""),
-        ("jobset", "keep", "stops the others on kind jobset, but not here"),
-        ("volcano", "stop-all", ""),
-        ("dijob", "stop-all", ""),
+        ("jobs", "stop", ""),
+        ("jobs", "continue", ""),
+        ("appwrapper", "stop", "stops the run here; on kind appwrapper other groups continue"),
+        ("jobset", "stop", ""),
+        ("jobset", "continue", "stops the others on kind jobset, but not here"),
+        ("volcano", "stop", ""),
+        ("dijob", "stop", ""),
     ],
 )
-def test_what_one_failure_ends_is_the_same_or_said(kind: str, on_exit: str, differs: str) -> None:
-    processes = {name: process for name, process in _PROCESSES.items() if name != "board"}
-    experiment = experiment_of(processes=processes, workload={"kind": kind}, local={"on_exit": on_exit})
+def test_what_one_failure_ends_is_the_same_or_said(kind: str, on_failure: str, differs: str) -> None:
+    processes = {name: process for name, process in _PROCESSES.items() if "lifecycle" not in process}
+    experiment = experiment_of(processes=processes, workload={"kind": kind}, on_failure=on_failure)
     said = failure_difference(experiment)
     assert (differs in said, bool(said)) == (True, bool(differs))
 
 
 def test_where_there_is_one_pod_nothing_differs() -> None:
     assert failure_difference(experiment_of(processes={"a": {"command": ["x"]}})) == ""
+
+
+def _alive_after_the_end(objects: Sequence[Mapping[str, Any]]) -> set[str]:
+    """Return the groups that no Job, conductor or JobSet of these objects ends."""
+    kinds = [item["kind"] for item in objects]
+    ended: set[str] = set()
+    for item in objects:
+        if is_conductor(item) and item["kind"] == "Job":
+            *deciding, services = " ".join(item["spec"]["template"]["spec"]["containers"][0]["args"][2:]).split("--")
+            assert not set(services.split()) & set(" ".join(deciding).split())
+            ended |= set(services.split())
+    alive = set()
+    for item in objects:
+        if item["kind"] == "StatefulSet" or (item["kind"] == "Job" and is_service(item) and _name(item) not in ended):
+            alive.add(item["metadata"]["labels"]["symph.dev/group"])
+        if item["kind"] == "JobSet":
+            members = {member["name"]: member["template"] for member in item["spec"]["replicatedJobs"]}
+            targets = item["spec"].get("successPolicy", {}).get("targetReplicatedJobs", [*members])
+            services = {_group(each) for each in members.values() if is_service(each)}
+            # A set ends with its targets; a service among them never does.
+            alive |= services if any(is_service(members[target]) for target in targets) else set()
+    if "Role" in kinds:
+        (rule,) = next(item for item in objects if item["kind"] == "Role")["rules"]
+        assert ended <= set(rule["resourceNames"])
+    return alive
+
+
+def _name(item: Mapping[str, Any]) -> str:
+    return str(item["metadata"]["name"])
+
+
+def _group(item: Mapping[str, Any]) -> str:
+    return str(item["metadata"]["labels"]["symph.dev/group"])
+
+
+_CASES = int(os.environ.get("SYMPH_SOAK") or 40)
+
+
+@pytest.mark.parametrize("kind", ["jobs", "jobset"])
+def test_what_is_alive_after_the_end_of_a_drawn_experiment_follows_from_the_spec(kind: str, tmp_path: Path) -> None:
+    drawn = (each.data for each in draw(int(os.environ.get("SYMPH_SEED") or 1), tmp_path))
+    ends = 0
+    for data in itertools.islice(drawn, _CASES):
+        spec = Drawn(data={**data, "workload": {"kind": kind}}).write(tmp_path)
+        try:
+            prepared = prepare(read(spec), force=True)
+        except SpecError:
+            continue
+        pods = pods_of(prepared.experiment)
+        of_run = pods_that_end(prepared.experiment) if any(pod.is_finite for pod in pods.values()) else set()
+        stays = {name for name, pod in pods.items() if not pod.is_finite and pod.settings.replicas} - of_run
+        assert _alive_after_the_end(prepared.objects) == stays, data
+        ends += bool(of_run)
+    assert ends > _CASES / 10

@@ -152,11 +152,11 @@ def test_a_release_names_its_run_and_the_services_that_the_run_restarts() -> Non
     processes = {
         "main": {"command": ["m"], "connects": ["new", "kept"]},
         "new": {"command": ["s"], "binds": "new", "lifecycle": "service"},
-        "kept": {"command": ["s"], "binds": "kept", "lifecycle": "service", "keep": True},
-        "apart": {"command": ["s"], "binds": "apart", "lifecycle": "service"},
+        "kept": {"command": ["s"], "binds": "kept", "lifecycle": "service", "until": "uninstall"},
+        "apart": {"command": ["s"], "exposes": "apart", "lifecycle": "service"},
     }
     objects = prepare_experiment(from_data({"name": "rl", "image": "a:1", "processes": processes})).objects
-    (job,) = (item for item in objects if item["kind"] == "Job")
+    job = next(item for item in objects if item["kind"] == "Job")
     assert job["metadata"]["labels"]["symph.dev/run"] == run_in(objects)  # type: ignore[index]  # an object
     assert services_of_run(objects) == ("new",)
 

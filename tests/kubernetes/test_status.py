@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
+from symphony_charts.kinds.base import WAITING, is_conductor
+from symphony_charts.kinds.registry import workload_kind
 from symphony_charts.kubernetes.container_phase import moment_of
 from symphony_charts.kubernetes.status import event_of, explained, lacks_reason, status_of
+from symphony_charts.prepare import prepare_experiment
+from symphony_charts.spec.data import from_data
 
 NOW = moment_of("2026-03-01T12:00:00Z")
 LABELS = {
@@ -295,3 +299,35 @@ def test_events_of_both_generations_are_read() -> None:
     old = about | {"lastTimestamp": "2026-03-01T11:00:00Z", "count": 4}
     new = about | {"lastTimestamp": None, "eventTime": "2026-03-01T11:00:00.500000Z", "series": None}
     assert [(one.time, one.count) for one in map(event_of, (old, new))] == [(NOW - 3600, 4), (NOW - 3599.5, 1)]
+
+
+def test_services_that_ended_with_the_run_are_stopped_and_the_waiting_container_is_no_process() -> None:
+    processes = {
+        "learner": {"command": ["x"], "connects": "ps"},
+        "late": {"command": ["x"]},
+        "ps": {"command": ["x"], "lifecycle": "service", "binds": "ps"},
+    }
+    spec = {"name": "rl", "image": "a:1", "processes": processes, "done_when": "learner"}
+    made: list[Any] = [item for item in prepare_experiment(from_data(spec)).objects if workload_kind(item)]
+    jobs = {item["metadata"]["labels"]["symph.dev/group"]: item for item in made if not is_conductor(item)}
+    for item in jobs.values():
+        item["metadata"] |= {"namespace": "ml", "creationTimestamp": "2026-03-01T11:00:00Z"}
+    template = jobs["ps"]["spec"]["template"]
+    assert template["metadata"]["annotations"]["kubectl.kubernetes.io/default-container"] == "ps"
+    seen = {"state": {"running": {"startedAt": "2026-03-01T11:59:56Z"}}, "ready": True, "restartCount": 0}
+    ready = {"initContainerStatuses": [{"name": "ps", **seen}], "containerStatuses": [{"name": WAITING, **seen}]}
+    server = {**pod(), "metadata": {**pod()["metadata"], "labels": template["metadata"]["labels"]}}
+    found = status([jobs["ps"]], [{**server, "spec": template["spec"], "status": ready}])
+    assert [(one.name, one.process, one.container, one.is_service) for one in found.instances] == [
+        ("ps", "ps", "", True)
+    ]
+
+    jobs["learner"]["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    for name in ("ps", "late"):
+        jobs[name]["metadata"]["annotations"] = {"symph.dev/ended": "true"}
+        jobs[name]["spec"]["suspend"] = True
+    found = status(list(jobs.values()), [])
+    assert found.phase == "succeeded"
+    states = {one.name: one.state for one in found.instances}
+    assert states.pop("learner").startswith("succeeded")
+    assert states == {"late": "stopped: it ended with the run", "ps": "stopped: it ended with the run"}

@@ -89,6 +89,7 @@ _FIXED: dict[str, list[Any]] = {
     "Process.pod_overlay!": _POD_OVERLAYS,
     "Process.container_overlay!": _CONTAINER_OVERLAYS,
     "Process.min_replicas": [0, 1],
+    "Experiment.linger": [0, 7, "30s"],
     "Process.deadline": [1, 3600],
     "Process.replicas": [0, 1, 1, 2, 3, 12],
     "LocalProcess.env.?": ["A", "L"],

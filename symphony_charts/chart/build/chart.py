@@ -170,7 +170,8 @@ def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame
     frame = replace(frame, helpers={**frame.helpers, "environment": name})
     comment = "Changes with everything that is immutable in a Job."
     live = [f"{group.path}.replicas" for group in plan.groups.values() if plan.is_scaled_live(group)]
-    run = digest_helper("run", with_names(pods.immutable_trees(plan)), frame, values, comment, live)
+    fixed = with_names([*pods.immutable_trees(plan), *conductor.fixed(plan)])
+    run = digest_helper("run", fixed, frame, values, comment, live)
     nodes = {helper.name: helper for helper in plan.peers.helpers(plan, frame.helpers["fullname"], run)}
     return replace(frame, helpers={**frame.helpers, "run": run, **nodes})
 

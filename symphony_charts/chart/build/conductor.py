@@ -63,7 +63,10 @@ good='Complete\|Succeeded' over='Complete\|Succeeded\|Failed'
 end='{"metadata":{"annotations":{"symph.dev/ended":"true"}},"spec":{"suspend":true}}'
 suspend() {
   for job in "$@"; do
-    until kubectl patch job "$job" --type merge -p "$end"; do sleep 2; done
+    until kubectl patch job "$job" --type merge -p "$end"; do
+      sleep 2
+      if left=`kubectl get jobs "$job" --ignore-not-found -o name` && [ -z "$left" ]; then break; fi
+    done
   done
 }
 words() { echo $#; }
@@ -86,7 +89,10 @@ def is_conducted(draft: Draft) -> bool:
     """Return True if something of a run may have to be ended by a conductor."""
     if draft.kind.watched():
         return bool(draft.ended)
-    return KINDS[draft.kind.name].is_conducted(draft.kind.workload) and len(draft.finite) > 1
+    if not KINDS[draft.kind.name].is_conducted(draft.kind.workload) or len(draft.finite) < 2:
+        return False
+    decides = len(done_groups(draft)) or len(draft.finite)
+    return draft.experiment.on_failure == "stop" or decides < len(draft.finite)
 
 
 def values(draft: Draft) -> dict[str, Any]:
@@ -164,7 +170,8 @@ def objects(draft: Draft) -> list[Tree]:
             "subjects": [subject],
         },
     ]
-    job_name = Text("{$fullname}-conductor-{$run}")
+    # No group's Job has this name: their names end in the run.
+    job_name = Text("{$fullname}-{$run}-conductor")
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",

@@ -374,7 +374,7 @@ class Draft:
         return names
 
     def is_scaled_live(self, group: Group) -> bool:
-        """Return True if a new number of replicas does not start a new run. A Job beside has addresses of all replicas."""
+        """Return True if a new number of replicas does not start a new run, as in a Job with their addresses."""
         if not (self.kind.is_scaled_live and self.kind.runs(group)):
             return False
         dialled = [self.services[each] for other in self.ended for each in dials_of(other) if each in self.services]

@@ -438,7 +438,7 @@ def done_groups(draft: Draft) -> list[Group]:
     return [group for name, group in draft.groups.items() if name in names and group.is_finite]
 
 
-def immutable_trees(draft: Draft) -> Tree:
+def immutable_trees(draft: Draft) -> list[Tree]:
     """Return the immutable parts of a run's objects and the parts that each new run replaces."""
     trees: list[Tree] = [draft.kind.name]
     for group in draft.groups.values():
