@@ -99,7 +99,7 @@ def _effect(run: dict[str, object]) -> str:
         return "   in place: the run continues"
     services = ", ".join(output.texts(run["restartedServices"]))
     return f"   a new run, {run['run']}" + (
-        f"; restarted with it: {services} (but for `keep: true`)" if services else ""
+        f"; restarted with it: {services} (but for `until: uninstall`)" if services else ""
     )
 
 

@@ -124,7 +124,7 @@ def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
             "actor": {"cmds": ["sleep 300"], "connects": ["frames", "db"], "env": {"LR": "1"}, "grace_period": 1},
             "board": {**stays, "exposes": "web"},
             "replay": {**stays, "binds": "frames", "ready": {"exec": ["true"]}},
-            "store": {**stays, "binds": "db", "ready": {"exec": ["true"]}, "keep": True},
+            "store": {**stays, "binds": "db", "ready": {"exec": ["true"]}, "until": "uninstall"},
         },
     }
     (tmp_path / "naps.json").write_text(json.dumps(spec))
@@ -142,7 +142,7 @@ def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
     before = uids()
     words = ("upgrade", str(tmp_path / "naps.json"), "-n", namespace, "--set", "groups.actor.containers.actor.env.LR=2")
     done = programs.symph(*words, env={"HELM_BIN": str(newest_helm())})
-    assert "; restarted with it: replay (but for `keep: true`)" in done.out, done.err
+    assert "; restarted with it: replay (but for `until: uninstall`)" in done.out, done.err
     wanted = {"actor": False, "board": True, "replay": False, "store": True}
 
     def stayed() -> dict[str, bool]:
