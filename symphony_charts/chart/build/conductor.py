@@ -38,6 +38,8 @@ _RBAC = "rbac.authorization.k8s.io"
 _IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "digest": ""}
 
 SCRIPT = r"""# conductor.sh LINGER ON_FAILURE DECIDING-JOB... -- OTHER-JOB... -- SERVICE-JOB...
+# A shell as the first process of its container ignores TERM otherwise.
+trap 'exit 143' TERM
 linger=$1 on_failure=$2 done= rest= services= place=done
 shift 2
 for word; do
@@ -71,7 +73,7 @@ while :; do
 done
 echo "symph: the run is over"
 suspend `echo "$all" | grep -v 'Complete\|Failed' | sed 's/ .*//'`
-sleep "$linger"
+sleep "$linger" & wait $!
 suspend $services
 """
 
