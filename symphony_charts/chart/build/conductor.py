@@ -43,6 +43,8 @@ _IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "dige
 
 # A Job has conditions, other objects one word: MCAD says Completed, the others Succeeded.
 SCRIPT = r"""# conductor.sh LINGER ON_FAILURE RESOURCE STATE-PATH DECIDING... -- OTHER-JOB... -- SERVICE-JOB...
+# A shell as the first process of its container ignores TERM otherwise.
+trap 'exit 143' TERM
 linger=$1 on_failure=$2 resource=$3 state=$4 done= rest= services= place=done
 shift 4
 for word; do
@@ -80,7 +82,7 @@ while :; do
 done
 echo "symph: the run is over"
 suspend `echo "$all" | grep -v "$over" | sed 's/ .*//'`
-sleep "$linger"
+sleep "$linger" & wait $!
 suspend $services
 """
 
