@@ -62,6 +62,10 @@ class Conductor(Jobs):
     gvks = ()
     argo_conditions = None
 
+    def pod_sets(self, item: Fields) -> Iterator[PodSet]:
+        # No group has this name.
+        yield PodSet(name="(conductor)", template=item.block("spec").block("template"), count=1)
+
 
 class StatefulSets(Kind):
     """StatefulSets: their pods run until they are deleted."""

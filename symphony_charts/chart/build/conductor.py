@@ -160,7 +160,7 @@ def objects(draft: Draft) -> list[Tree]:
         "metadata": {"name": job_name, "labels": labels, "annotations": common},
         "spec": {"backoffLimit": 2**31 - 1, "template": pod},
     }
-    some = Either(tuple(runs(group) for group in draft.finite))
+    some = Either(tuple(runs(group) for group in [*done, *rest]))
     return [When(some, [*(When(Not(account), each) for each in rights), job])]
 
 

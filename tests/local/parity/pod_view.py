@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from symphony_charts.formats.data import sub
 from symphony_charts.integrations.dijob.pods import RANK
-from symphony_charts.kinds.base import process_of
+from symphony_charts.kinds.base import WAITING, process_of
 from symphony_charts.kinds.registry import kind_for, opened
 from symphony_charts.local.plan.replicas import replica_name
 from symphony_charts.spec.environment import expand
@@ -60,7 +60,9 @@ def _workload_views(
     pod = sub(template, "spec")
     sidecars = [container for container in _list(pod, "initContainers") if container.get("restartPolicy") == "Always"]
     containers = [
-        container for container in [*sidecars, *_list(pod, "containers")] if process_of(container) not in without
+        container
+        for container in [*sidecars, *_list(pod, "containers")]
+        if process_of(container) not in (*without, WAITING)
     ]
     for index in range(count):
         here = replica_name(str(labels[_GROUP]), index, count, groups)
