@@ -301,7 +301,7 @@ def _processes(chart: BuiltChart) -> Iterator[Sequence[str]]:
     kind = KINDS[chart.experiment.workload.kind]
     for name, pod in sorted(pods_of(chart.experiment).items()):
         for process, record in pod.processes.items():
-            runs_as = kind.runs_as if pod.is_finite else "StatefulSet"
+            runs_as = kind.runs_as if chart.draft.groups[name].is_finite else "StatefulSet"
             image = record.image or chart.experiment.image or ""
             yield f"`{name}`", f"`{process}`", runs_as, str(pod.settings.replicas), f"`{image}`"
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from symphony_charts.chart.build.containers import CONFINED
-from symphony_charts.chart.build.data import metadata
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.pods import done_groups, runs
 from symphony_charts.chart.tree import (
@@ -138,7 +137,9 @@ def objects(draft: Draft) -> list[Tree]:
             "containers": [container],
         },
     }
-    made = metadata(name, run="$run")
+    labels = Merged(Include("labels"), {**component, "symph.dev/run": Value("$run", is_text=True)})
+    shared = {"labels": labels, "annotations": Block(".Values.commonAnnotations", via="strings")}
+    made = {"name": name, **shared}
     rights: list[Tree] = [
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": made},
         {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": [rule]},
@@ -150,14 +151,12 @@ def objects(draft: Draft) -> list[Tree]:
             "subjects": [subject],
         },
     ]
-    labels = Merged(Include("labels"), {**component, "symph.dev/run": Value("$run", is_text=True)})
-    common = Block(".Values.commonAnnotations", via="strings")
     # No group's Job has this name: their names end in the run.
     job_name = Text("{$fullname}-{$run}-conductor")
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
-        "metadata": {"name": job_name, "labels": labels, "annotations": common},
+        "metadata": {"name": job_name, **shared},
         "spec": {"backoffLimit": 2**31 - 1, "template": pod},
     }
     some = Either(tuple(runs(group) for group in [*done, *rest]))

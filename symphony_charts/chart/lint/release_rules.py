@@ -81,7 +81,7 @@ def _group(draft: Draft, group: Group, groups: Sequence[Group], values: Mapping[
         if listener not in names:
             what = f'it connects to "{service}", on which nothing listens, and gets no address'
             yield warning("no-listener", path, what, f"give {listener} replicas")
-    if group.is_restarted_in_place and KINDS[draft.experiment.workload.kind].restarts_in_place:
+    if group.pod.is_finite and group.is_restarted_in_place and KINDS[draft.experiment.workload.kind].restarts_in_place:
         count = int(values["groups"][group.name]["replicas"]) * len(group.pod.processes)
         together = f"the restarts of all {count} processes count together, and " if count > 1 else ""
         what = f"{together}an eviction counts as a failure"
