@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
 from symphony_charts.integrations.argo.kind import manifest, manifests_of
+from symphony_charts.kinds.base import is_conductor, is_service
 from symphony_charts.kinds.registry import parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.spec import files
@@ -118,8 +119,12 @@ def test_what_is_not_submitted_is_only_a_template() -> None:
     assert not kinds & {"Workflow", "CronWorkflow", "Job"}
 
 
+def _is_finite_job(item: Mapping[str, object]) -> bool:
+    return item["kind"] == "Job" and not is_conductor(item) and not is_service(item)
+
+
 def test_the_jobs_are_those_of_kind_jobs_but_for_the_owner_and_the_run() -> None:
-    jobs = [item for (kind, _), item in native(workload={"kind": "jobs"}).items() if kind == "Job"]
+    jobs = [item for item in native(workload={"kind": "jobs"}).values() if _is_finite_job(item)]
     wrapped = list(manifests_of(of_kind(native(), "WorkflowTemplate")))
     runs = {item["metadata"]["labels"]["symph.dev/run"] for item in (*jobs, *wrapped)}  # type: ignore[index]
     texts = [
@@ -214,10 +219,8 @@ def test_lint_looks_into_the_jobs_of_a_flow() -> None:
 
 
 def test_a_flow_asks_for_what_its_jobs_ask_for() -> None:
-    wanted, got = (
-        demands_of([dict(item) for (kind, _), item in native(workload={"kind": name}).items() if kind == of])
-        for name, of in (("jobs", "Job"), ("argo", "WorkflowTemplate"))
-    )
+    wanted = demands_of([dict(item) for item in native(workload={"kind": "jobs"}).values() if _is_finite_job(item)])
+    got = demands_of([dict(of_kind(native(), "WorkflowTemplate"))])
     assert got == wanted
 
 

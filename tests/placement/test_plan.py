@@ -304,7 +304,9 @@ def test_a_jobset_whose_jobs_need_a_domain_each_is_unknown(key: str) -> None:
 
 def test_a_service_beside_an_exclusive_jobset_is_still_proven() -> None:
     placement, workload = {"exclusive": "kubernetes.io/hostname"}, {"kind": "jobset"}
-    both = experiment({"a": asking(), "s": asking(lifecycle="service")}, placement=placement, workload=workload)
+    both = experiment(
+        {"a": asking(), "s": asking(lifecycle="service", until="uninstall")}, placement=placement, workload=workload
+    )
     plan = check(both, nodes())
     assert {one.name: one.verdict for one in plan.groups} == {"a": "UNKNOWN", "s": "PROVEN"}
 
@@ -392,7 +394,7 @@ def test_the_order_of_processes_changes_no_plan() -> None:
 
 
 def test_a_refusal_names_the_group_the_file_and_the_way_out() -> None:
-    refusal = check(experiment({"a": asking(), "p": asking("400")}), sample()).refusal()
+    refusal = check(experiment({"a": asking(), "p": asking("400")}, on_failure="continue"), sample()).refusal()
     assert isinstance(refusal, PlacementError)
     assert refusal.exit_code == 4
     assert refusal.what.startswith("1 of 2 groups cannot be scheduled: p needs 400 CPU")
@@ -443,3 +445,8 @@ def test_a_rule_about_more_than_one_node_is_unknown_by_name(rule: dict[str, Any]
 def test_placement_that_is_exclusive_over_a_pool_is_proven_without_other_experiments() -> None:
     plan = check(experiment({"p": asking()}, placement={"exclusive": "cloud.google.com/gke-nodepool"}), nodes())
     assert plan.verdict == "PROVEN"
+
+
+def test_the_pod_that_ends_the_run_needs_a_place_too() -> None:
+    plan = check(experiment({"a": asking(), "s": asking(lifecycle="service")}), nodes())
+    assert {one.name: one.verdict for one in plan.groups} == {"a": "PROVEN", "s": "PROVEN", "(conductor)": "PROVEN"}
