@@ -1,7 +1,7 @@
 """The conductor of a run: a Job that ends what still runs when the run is over.
 
-It waits for the Jobs of the run, or for the object of its kind, and then sets `spec.suspend` of Jobs. The chart never writes this field, so neither helm
-nor Argo CD sets it back.
+It waits for the Jobs of the run, or for the object of its kind, and then sets `spec.suspend` of Jobs. The chart never
+writes this field, so neither helm nor Argo CD sets it back.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def objects(draft: Draft) -> list[Tree]:
     made_all: Tree = [*(When(is_ours, each) for each in rights), job]
     if watched:
         made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
-    return [When(Either(tuple(runs(group) for group in jobs)), made_all)]
+    return [When(Either(tuple(runs(group) for group in (jobs if watched else [*done, *rest]))), made_all)]
 
 
 def fixed(draft: Draft) -> list[Tree]:
