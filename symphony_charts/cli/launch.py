@@ -224,7 +224,7 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines
         output.note(f"{process.path} | {line}")
     if names := missed_variables(run, failed.slot):
         output.note(f"note: set in this shell and not passed to processes: {names}; `local.pass_env` passes them")
-    if planned.on_exit == "stop-all" and (text := failure_difference(spec.experiment)):
+    if planned.on_failure == "stop" and (text := failure_difference(spec.experiment)):
         output.note(f"note: {text}")
     again = f" after {process.restarts} restarts" if process.restarts else ""
     why = f": {process.cause}" if process.cause else ""

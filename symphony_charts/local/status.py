@@ -153,7 +153,7 @@ def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _
     With `is_held` it goes on, since a process was stopped by a command.
     """
     awaited = [instance for instance in instances if not instance.is_service] or instances
-    watched = {planned.path for planned in plan.processes if planned.on_exit == "wait"}
+    watched = {planned.path for planned in plan.processes if planned.on_failure == "wait"}
     has_ended = all(one.phase in FINAL and not (one.phase == "failed" and one.path in watched) for one in awaited)
     if has_ended and view != "unsupervised" and not is_held:
         return "stopping"

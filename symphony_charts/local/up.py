@@ -168,14 +168,13 @@ def with_watched(plan: LocalPlan, names: Sequence[str], old: Sequence[PlannedPro
 
     All replicas of a process that waits in `old` wait, too.
     """
-    waiting = {(process.group, process.process) for process in old if process.on_exit == "wait"}
+    waiting = {(process.group, process.process) for process in old if process.on_failure == "wait"}
     slots = {process.slot for process in plan.processes if (process.group, process.process) in waiting}
     slots |= {slot for name in names for slot in (find_slots(plan, name) if name else range(len(plan.processes)))}
     return replace(
         plan,
         processes=tuple(
-            replace(process, on_exit="wait") if process.slot in slots and process.on_exit != "restart" else process
-            for process in plan.processes
+            replace(process, on_failure="wait") if process.slot in slots else process for process in plan.processes
         ),
     )
 

@@ -58,7 +58,7 @@ def test_a_failure_ends_the_run_and_is_remembered_with_its_status_and_limit() ->
 
 def test_the_first_failure_stays_the_one_that_is_told() -> None:
     first = Failure(name="first", status=2, slot=1)
-    plans = [planned(), planned(), planned(on_exit="keep")]
+    plans = [planned(), planned(), planned(on_failure="continue")]
     state, _ = decided(events.Ended(2, 9, NOW), [process(), process("failed"), process()], plans, {0}, failed=first)
     assert (state.failed, state.phase) == (first, "running")
 
@@ -172,16 +172,19 @@ def test_starting_a_failed_process_again_forgives_it_and_gives_hope_to_those_beh
 
 
 def test_a_restart_of_one_failed_process_does_not_forgive_another() -> None:
-    failed, plans = Failure(name="p", status=1, slot=1), [planned(), planned(on_exit="keep"), planned(on_exit="keep")]
+    failed, plans = (
+        Failure(name="p", status=1, slot=1),
+        [planned(), planned(on_failure="continue"), planned(on_failure="continue")],
+    )
     processes = [process(), process("failed", status=1, ended=NOW - 2), process("failed", status=4, ended=NOW - 1)]
     state, _ = decided(events.RestartAsked([1]), processes, plans, {0}, failed=failed)
     assert state.failed == Failure(name="p", status=4, slot=2)
 
 
 def test_a_removed_process_neither_starts_nor_counts_for_the_end_of_the_run() -> None:
-    failed, removed = Failure(name="p", status=1, slot=1), planned(is_removed=True, on_exit="wait")
+    failed, removed = Failure(name="p", status=1, slot=1), planned(is_removed=True, on_failure="wait")
     processes = [process(), process("failed", status=1), process("waiting"), process("stopped"), process("failed")]
-    plans = [planned(), removed, removed, removed, planned(on_exit="wait", is_service=True)]
+    plans = [planned(), removed, removed, removed, planned(on_failure="wait", is_service=True)]
     state, _ = decided(events.RestartAsked([4]), processes, plans, {0}, failed=failed)
     assert (phases(state)[1:4], state.failed) == (["failed", "waiting", "stopped"], None)
     state, _ = transition(State(state.processes, failed=failed), events.Ended(0, 0, NOW), plan_of(*plans), NOW)
@@ -189,7 +192,7 @@ def test_a_removed_process_neither_starts_nor_counts_for_the_end_of_the_run() ->
 
 
 def test_a_watched_process_that_failed_keeps_the_run_until_it_succeeds() -> None:
-    plans = [planned(on_exit="wait"), planned(0)]
+    plans = [planned(on_failure="wait"), planned(0)]
     state, _ = decided(events.Ended(0, 3, NOW), [process(), process("waiting")], plans, {1})
     assert (state.phase, phases(state)) == ("running", ["failed", "waiting"])
     state, _ = transition(state, events.RestartAsked([0]), plan_of(*plans), NOW)
@@ -215,7 +218,7 @@ def test_a_second_stop_is_granted_at_once_and_a_restart_overrides_a_stop() -> No
 
 
 def test_a_stop_of_a_process_that_has_ended_by_itself_does_not_keep_the_run() -> None:
-    plans = [planned(), planned(on_exit="keep")]
+    plans = [planned(), planned(on_failure="continue")]
     state, actions = decided(events.PauseAsked([1]), [process(), process("failed")], plans, {0})
     assert (phases(state)[1], state.processes[1].is_stopped, actions) == ("failed", False, [Act("grant", 1)])
 
@@ -329,7 +332,7 @@ def after(status: int, restart: Restart = "never", *, restarts: int = 0, **more:
     [
         pytest.param(after(0), Decision(action="done"), id="a finite process ends well"),
         pytest.param(after(3), Decision(action="failed", stops=True), id="a failure stops the run by default"),
-        pytest.param(after(3, on_exit="keep"), Decision(action="failed"), id="a failure is kept to itself"),
+        pytest.param(after(3, on_failure="continue"), Decision(action="failed"), id="a failure is kept to itself"),
         pytest.param(after(0, is_service=True), Decision(action="failed", stops=True), id="a service that ends"),
         pytest.param(after(0, "always", is_service=True), Decision(action="restart", delay_s=1.0), id="a service"),
         pytest.param(

@@ -30,7 +30,6 @@ from symphony_charts.local.plan.records import (
     Checkout,
     LocalPlan,
     Machine,
-    OnExit,
     PlannedProcess,
     Restart,
     Wait,
@@ -175,7 +174,6 @@ class _Context:
         is_service = isinstance(process, Process) and process.lifecycle == "service"
         retries = retries_of(experiment, replica.pod)
         restart = _restart(replica.pod, retries, is_service=is_service)
-        on_exit: OnExit = "stop-all" if experiment.on_failure == "stop" else "keep"
         log_size = (local.log_size if local is not None else None) or experiment.local.log_size
         ends = isinstance(process, Process) and not is_service
         is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0)
@@ -216,7 +214,7 @@ class _Context:
             restart=restart,
             retries=retries,
             counts_tries=counts_tries,
-            on_exit=on_exit,
+            on_failure=experiment.on_failure,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
             log_bytes=0 if log_size == UNLIMITED else amount_of("storage", log_size),

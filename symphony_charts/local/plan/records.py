@@ -61,7 +61,7 @@ def range_at(address: str) -> AddressRange:
 
 
 # ``wait``: a watched process that failed waits for its restart, and the run does not end before that.
-OnExit = Literal["stop-all", "keep", "restart", "wait"]
+OnFailure = Literal["stop", "continue", "wait"]
 Restart = Literal["always", "on-failure", "never"]
 
 
@@ -250,7 +250,7 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     restart: Restart
     retries: int
     counts_tries: bool
-    on_exit: OnExit
+    on_failure: OnFailure
     grace_s: int
     deadline_s: int | None
     log_bytes: int

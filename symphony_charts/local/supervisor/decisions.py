@@ -38,14 +38,14 @@ def restart_decision(process: ProcessState, planned: PlannedProcess, status: int
     backoffLimit, without the first run) and without limit under `always`. A service that must not restart has failed
     when it ends, with any status.
     """
-    stops = planned.on_exit == "stop-all"
+    stops = planned.on_failure == "stop"
     if process.is_overdue:
         # As for a Job past its deadline: it has failed, whatever its status and remaining retries.
         return Decision(action="failed", stops=stops)
     if process.unhealthy and planned.restart != "never" and status == 0:
         # A process that its liveness probe stopped has not succeeded.
         status = _UNHEALTHY
-    if planned.restart == "always" or (planned.on_exit == "restart" and status != 0):
+    if planned.restart == "always":
         return Decision(action="restart", delay_s=backoff.delay_s(process.in_a_row))
     if status == 0 and not planned.is_service:
         return Decision(action="done")
@@ -408,4 +408,4 @@ def verdict(
 
 
 def _awaits_restart(process: ProcessState, planned: PlannedProcess) -> bool:
-    return process.phase == "failed" and planned.on_exit == "wait"
+    return process.phase == "failed" and planned.on_failure == "wait"
