@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -356,3 +357,81 @@ def test_pauses_double_up_to_the_cap() -> None:
 )
 def test_a_status_is_described_by_its_signal(status: int, text: str) -> None:
     assert describe_status(status) == text
+
+
+def test_finite_processes_end_with_the_run_and_services_as_they_ask() -> None:
+    plans = [planned(), planned(), planned(at_end="linger", is_service=True), planned(at_end="stay", is_service=True)]
+    plan = plan_of(*plans, linger_s=30)
+    state, actions = transition(
+        State([process() for _ in plans], frozenset({1, 2, 3})), events.Ended(0, 0, NOW), plan, NOW
+    )
+    assert (state.phase, state.reason, state.ended, state.is_settled) == ("lingering", "finished", NOW, False)
+    assert actions == [Later(30.0, events.LingerOver()), Act("end", 1, 30)]
+    state, actions = transition(replace(state, live=frozenset({2, 3})), events.Ended(1, 143, NOW + 1), plan, NOW + 1)
+    assert (phases(state), state.is_settled, actions) == (["done", "stopped", "running", "running"], True, [])
+    state, actions = transition(state, events.LingerOver(), plan, NOW + 30)
+    assert (state.phase, actions) == ("kept", [Act("end", 2, 30)])
+    state, actions = transition(replace(state, live=frozenset({3})), events.Ended(2, 0, NOW + 31), plan, NOW + 31)
+    assert (state.phase, phases(state)[2:], actions) == ("kept", ["done", "running"], [])
+    state, actions = transition(state, events.StopAsked(), plan, NOW + 40)
+    assert (state.phase, state.reason, actions) == ("stopping", "finished", [Act("end", 3, 30)])
+    state, _ = transition(replace(state, live=frozenset()), events.Ended(3, 143, NOW + 41), plan, NOW + 41)
+    assert (state.phase, state.reason, state.failed) == ("over", "finished", None)
+
+
+def test_a_stop_while_services_linger_ends_all_at_once_and_the_result_stays() -> None:
+    plans = [planned(), planned(at_end="linger", is_service=True)]
+    failed = Failure(name="p", status=3, slot=0)
+    state = State([process("failed"), process()], frozenset({1}), "lingering", "failed", failed, "", NOW, True)
+    state, actions = transition(state, events.StopAsked(), plan_of(*plans, linger_s=99), NOW)
+    assert (state.phase, state.reason, state.failed, actions) == ("stopping", "failed", failed, [Act("end", 1, 30)])
+
+
+@pytest.mark.parametrize(
+    ("at_end", "phase", "expected"),
+    [
+        ("stay", "kept", "backoff"),
+        ("linger", "lingering", "backoff"),
+        ("linger", "kept", "stopped"),
+        ("stop", "lingering", "stopped"),
+    ],
+)
+def test_what_goes_on_after_the_end_is_started_again(at_end: Any, phase: Any, expected: str) -> None:
+    plans = [planned(), planned(at_end=at_end, restart="always", is_service=True), planned(at_end="stay")]
+    state = State([process("done"), process(), process()], frozenset({2}), phase, "finished", None, "", NOW, True)
+    state, _ = transition(state, events.Ended(1, 1, NOW), plan_of(*plans), NOW)
+    assert (state.phase, state.reason, state.failed, phases(state)[1]) == (phase, "finished", None, expected)
+
+
+def test_a_run_is_over_when_the_last_of_what_stayed_has_failed_for_good() -> None:
+    plans = [planned(), planned(at_end="stay", is_service=True)]
+    state = State([process("done"), process()], frozenset(), "kept", "finished", None, "", NOW, True)
+    state, _ = transition(state, events.Ended(1, 1, NOW), plan_of(*plans), NOW)
+    assert (state.phase, state.reason, state.failed, phases(state)[1]) == ("over", "finished", None, "failed")
+
+
+def test_who_takes_over_a_run_that_has_ended_starts_only_what_goes_on() -> None:
+    stay = planned(at_end="stay", restart="always", is_service=True)
+    plans = [planned(), planned(restart="always"), planned(at_end="linger", is_service=True), stay, stay]
+    processes = [process("done"), process(), process(), process("backoff", ended=NOW - 1), process()]
+    state = State(processes, frozenset({1, 2, 4}), "lingering", "finished", None, "", NOW - 10)
+    after, actions = transition(state, events.TakenOver(), plan_of(*plans, linger_s=15), NOW)
+    restart = Later(0.0, events.RestartDue(3, NOW - 1))
+    attended = [Act("attend", 2), restart, Act("attend", 4)]
+    assert actions == [Later(5.0, events.LingerOver()), Act("end", 1, 30), *attended]
+    after, actions = transition(replace(state, phase="kept"), events.TakenOver(), plan_of(*plans, linger_s=15), NOW)
+    assert actions == [Act("end", 1, 30), Act("end", 2, 30), restart, Act("attend", 4)]
+    assert (after.phase, after.reason) == ("kept", "finished")
+
+
+@pytest.mark.parametrize("event", [events.RestartAsked([0, 1]), events.PauseAsked([0, 1])])
+def test_a_request_reaches_only_what_goes_on(event: Event) -> None:
+    plans = [planned(), planned(at_end="stay", is_service=True)]
+    state = State([process("done"), process()], frozenset({1}), "kept", "finished", None, "", NOW, True)
+    after, actions = transition(state, event, plan_of(*plans), NOW)
+    assert (phases(after), actions) == (["done", "running"], [Act("end", 1, 30)])
+
+
+def test_a_run_of_services_does_not_end_with_their_steps() -> None:
+    plans = [planned(is_step=True), planned(is_service=True)]
+    assert verdict(at("done", "running"), plans, aims=[]) is None
