@@ -15,8 +15,6 @@ from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
-    NODE_CONFIG,
-    POOL,
     ClusterSettings,
     autoscaled,
     cluster_settings,
@@ -59,7 +57,7 @@ def pools_of_cluster(cluster: Fields, catalog: Catalog, settings: ClusterSetting
 def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name: str = "") -> Pool | None:
     """Return the pool of one attribute map; `name` is set for a cluster's own map, for its default pool."""
     config = pool.block("node_config")
-    uncertainties = list(unknown_keys(config, NODE_CONFIG) if name else unknown_keys(pool, POOL))
+    uncertainties = list(unknown_keys(config, "UNKNOWN") if name else unknown_keys(pool, "PACKABLE"))
     zones, zone_uncertainties = _where(pool, cluster)
     is_scaled = bool(pool.block("autoscaling").data)
     low, high = node_counts(pool, max(1, len(zones)), str, is_scaled=is_scaled)
