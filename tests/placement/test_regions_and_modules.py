@@ -79,11 +79,22 @@ def test_totals_need_no_zones() -> None:
     assert verdict(configuration({"autoscaling": {"total_max_node_count": 5}}), 6).verdict == "NO"
 
 
-def test_zones_in_a_variable_that_nobody_sets_are_unknown() -> None:
+@pytest.mark.parametrize(
+    "pool",
+    [
+        {"location": None, "node_locations": "${var.zones}"},
+        {"location": "${data.google_container_cluster.c.location}"},
+        {"node_config": {"machine_type": "n2-standard-8", "labels": {"team": "${lower(var.team)}"}}},
+    ],
+)
+def test_zones_and_labels_that_only_terraform_resolves_are_refused(pool: dict[str, Any]) -> None:
+    found = refusal(text_of({"node_count": 1, **pool}))
+    assert ("cannot evaluate" in found.what, "--var" in found.next) == (True, True)
+
+
+def test_a_variable_gives_the_zones_of_a_pool() -> None:
     pool = {"location": None, "node_locations": "${var.zones}", "node_count": 1}
-    assert verdict(configuration(pool), 9).verdict == "UNKNOWN"
-    given = configuration(pool, variables={"zones": '["us-east1-b", "us-east1-c"]'})
-    assert given.pools[0].max_nodes == 2
+    assert configuration(pool, variables={"zones": '["us-east1-b", "us-east1-c"]'}).pools[0].max_nodes == 2
 
 
 def test_a_pool_that_says_no_number_of_nodes_is_no_no() -> None:

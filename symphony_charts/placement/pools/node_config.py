@@ -300,12 +300,10 @@ def _provisioning(config: Fields, flex_start: str) -> Provisioning:
     return next((kind for key, kind in kinds.items() if config.flag(key)), "standard")
 
 
-def uncertainty(
-    item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False, label: str = ""
-) -> Uncertainty:
+def uncertainty(item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False) -> Uncertainty:
     """Return an uncertainty about the pool, with its place in the file."""
     where = item.faults.position(item.path)
-    return Uncertainty(text=f"{text} ({where})", weight=weight, may_grow=may_grow, label=label)
+    return Uncertainty(text=f"{text} ({where})", weight=weight, may_grow=may_grow)
 
 
 def huge_pages(config: Fields, small: str, large: str) -> Amounts:
