@@ -178,10 +178,10 @@ def test_plans_and_states_of_other_clouds_are_refused_and_no_lack_of_pools(kind:
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ({"machine_type": "e2-standard-8", "gpu": {"type": "t4", "count": 4}}, "attached to n1 machines alone"),
-        ({"machine_type": "n1-standard-96", "gpu": {"type": "k80", "count": 4}}, "too large for 4"),
-        ({"machine_type": "n1-standard-8", "gpu": {"type": "k80", "count": 3}}, "no machine has 3"),
-        ({"machine_type": "n2-standard-8", "gpu": {"type": "l4", "count": 1}}, "no GPU is attached"),
+        ({"machine_type": "e2-standard-8", "gpu": {"type": "t4", "count": 4}}, "attached to no e2 machine"),
+        ({"machine_type": "n1-standard-96", "gpu": {"type": "k80", "count": 4}}, "cannot have 4"),
+        ({"machine_type": "n1-standard-8", "gpu": {"type": "k80", "count": 3}}, "cannot have 3"),
+        ({"machine_type": "n2-standard-8", "gpu": {"type": "l4", "count": 1}}, "attached to no n2 machine"),
         ({"machine_type": "g2-standard-24", "gpu": {"type": "nvidia-l4", "count": 4}}, "has 2 GPUs, not 4"),
         ({"machine_type": "g2-standard-24", "gpu": {"type": "t4", "count": 2}}, "comes with nvidia-l4"),
         ({"machine_type": "n1-standard-8", "gpu": {"type": "t4", "count": 1, "partition": "1g.5gb"}}, "no partitions"),

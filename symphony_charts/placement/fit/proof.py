@@ -226,17 +226,7 @@ def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) ->
             largest += pods[size]
             if largest > sum(count * (have // size) for have, count in free.items()):
                 return True
-    return _are_anti_affine_too_many(cluster, nodes, demands)
-
-
-def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    for demand in demands:
-        if demand not in cluster.anti_affine[demand]:
-            continue
-        clique = [demand]
-        for other in sorted(cluster.anti_affine[demand].intersection(demands)):
-            if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
-                clique.append(other)
-        if sum(cluster.demands[i].count for i in set(clique)) > cluster.nodes_in(nodes):
-            return True
-    return False
+    return any(
+        number in cluster.anti_affine[number] and cluster.demands[number].count > cluster.nodes_in(nodes)
+        for number in demands
+    )
