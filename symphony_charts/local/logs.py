@@ -261,7 +261,10 @@ def _dated(clock: Clock, place: int, lines: bytes) -> Iterator[Stamped]:
 
 
 def _text(lines: bytes) -> str:
-    return lines.replace(b"\r\n", b"\n").removesuffix(b"\r").decode("utf-8", "replace")
+    # The search for one byte takes a hundredth of the time of a replacement.
+    if b"\r" in lines:
+        lines = lines.replace(b"\r\n", b"\n").removesuffix(b"\r")
+    return lines.decode("utf-8", "replace")
 
 
 # Time to wait for a new run after the end of one: `symph up --force` starts it at once.
