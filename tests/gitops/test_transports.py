@@ -133,6 +133,24 @@ def test_every_request_is_made_again_while_the_connection_fails(fault: str, tmp_
         assert len(events_in(Log(store.cache), "rl", "dev")) == 3
 
 
+def test_a_session_of_ssh_that_ends_without_a_word_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = make_bare(tmp_path / "charts.git")
+    ssh = tmp_path / "ssh"
+    ssh.write_text(
+        f"#!/bin/sh\nfor last; do :; done\necho >> {tmp_path}/calls\n"
+        f'[ $(($(wc -l < {tmp_path}/calls) % 3)) = 1 ] && exit 255\nexec sh -c "$last"\n'
+    )
+    ssh.chmod(0o755)
+    monkeypatch.setenv("GIT_SSH_COMMAND", str(ssh))
+    url = f"ssh://host{bare}"
+    publish(url, tmp_path)
+    store = Store(url, "main", root=tmp_path / "other", author=ANN)
+    assert [each.pointer.version for each in pointers(store.tip(), "dev") if each.pointer] == ["0.1.0"]
+    assert len(events_in(Log(store.cache), "rl", "dev")) == 1
+
+
 def test_a_branch_that_wants_signatures_is_told_how_to_sign(tmp_path: Path) -> None:
     bare = make_bare(tmp_path / "charts.git")
     set_hook(bare, "pre-receive", "echo 'error: Commits must have verified signatures.' >&2\nexit 1")

@@ -25,6 +25,9 @@ from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _BASE_REF = "refs/symph/base"
+# Source: git's fetch-pack.c, and "object-format" in gitprotocol-v2.
+_MISMATCH = re.compile(r"mismatched algorithms: client \w+; server (sha\w+)")
+_OBJECT_FORMAT = re.compile(r"\bobject-format=(\w+)")
 
 
 class ToolUnreachable(ToolFailed):
@@ -42,6 +45,8 @@ _PASSING = re.compile(
     r"|bad line length|(?:Connection|Operation) (?:reset|timed out|closed|aborted)|Broken pipe|kex_exchange"
     r"|Temporary failure|Empty reply|Recv failure|Send failure|transfer closed|curl \d+|GnuTLS recv|unexpected eof"
 )
+# git's only words when a session of ssh ends without any: a refusal has a reason.
+_NO_REASON = "Could not read from remote repository."
 
 
 class Attempts:
@@ -145,9 +150,15 @@ def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
     while True:
         ended = _ask(cache, repo, *argv, timeout_s=timeout_s, **options)
         text = ended.error_text
-        if not ended.status or reason_of(ended).is_final or not _PASSING.search(text) or attempts.is_over():
+        if repo == cache.repo and (mismatch := _MISMATCH.search(text)):
+            cache.drop()
+            cache.prepare(mismatch[1])
+            continue
+        reason = reason_of(ended)
+        may_pass = not reason.is_final and (_PASSING.search(text) or reason.text == _NO_REASON)
+        if not ended.status or not may_pass or attempts.is_over():
             return ended
-        attempts.tell(f"cannot read {cache.url}: {reason_of(ended).text}")
+        attempts.tell(f"cannot read {cache.url}: {reason.text}")
         time.sleep(attempts.pause_s())
 
 
@@ -270,8 +281,13 @@ def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
-    ended = read(cache, cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s)
+    # Only a trace shows the object format of an empty repository.
+    env = {"GIT_TRACE_PACKET": "1"}
+    ended = read(cache, cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s, env=env)
     _check(cache, ended)
+    if (found := _OBJECT_FORMAT.search(ended.error_text)) and found[1] != cache.algorithm:
+        cache.drop()
+        cache.prepare(found[1])
     return bool(ended.text.strip())
 
 
@@ -358,8 +374,11 @@ class Log:
         return [None if item is None else item[2] for item in objects]
 
     def _fetch(self, timeout_s: float) -> None:
-        if not (self._repo / "HEAD").is_file() or not (self._repo / "config").is_file():
-            bare_repository(self._repo, self._cache.url, self._cache.branch)
+        algorithm = self._cache.algorithm or "sha1"
+        config = self._repo / "config"
+        is_there = (self._repo / "HEAD").is_file() and config.is_file()
+        if not is_there or f"objectFormat = {algorithm}" not in config.read_text():
+            bare_repository(self._repo, self._cache.url, self._cache.branch, algorithm)
         refspec = f"+refs/heads/{self._cache.branch}:{TIP_REF}"
         argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
         ended = read(self._cache, self._repo, *argv, timeout_s=timeout_s)
