@@ -68,6 +68,14 @@ def _data(text: str | bytes) -> bytes:
     return b"data %d\n%s\n" % (len(content), content)
 
 
+def fake_ssh(folder: Path, script: str) -> str:
+    """Return a command in the place of ssh that runs `script`, then the server's git on this machine."""
+    command = folder / "ssh"
+    command.write_text(f'#!/bin/sh\nfor last; do :; done\n{script}\nexec sh -c "$last"\n')
+    command.chmod(0o755)
+    return str(command)
+
+
 def set_hook(bare: Path, name: str, script: str) -> None:
     hook = bare / "hooks" / name
     hook.parent.mkdir(exist_ok=True)

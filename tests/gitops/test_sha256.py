@@ -11,7 +11,7 @@ from symphony_charts.gitops.store.review import bring_up_to_date, find_stale
 from symphony_charts.gitops.store.store import Author, PushResult, Store
 from symphony_charts.system.git.remote import Log
 from tests.gitops.samples import NOW, small_publish
-from tests.gitops.servers import files_at, git, history, http_server, make_bare
+from tests.gitops.servers import fake_ssh, files_at, git, history, http_server, make_bare
 
 ANN = Author(name="Ann <ann@example.org>")
 
@@ -24,12 +24,16 @@ def publish(where: Store, number: int) -> PushResult:
     return where.apply([small_publish("rl", number)], now=NOW)
 
 
-@pytest.mark.parametrize("over_http", [False, True])
+@pytest.mark.parametrize("transport", ["path", "http", "ssh"])
 @pytest.mark.parametrize("files", [{}, {"README.md": "charts\n"}], ids=["empty", "used"])
-def test_charts_are_published_read_and_published_again(files: dict[str, str], over_http: bool, tmp_path: Path) -> None:
+def test_charts_are_published_read_and_published_again(
+    files: dict[str, str], transport: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bare = make_bare(tmp_path / "charts.git", files, object_format="sha256")
+    # A server that gets no GIT_PROTOCOL speaks version 0, and words the fault in another way.
+    monkeypatch.setenv("GIT_SSH_COMMAND", fake_ssh(tmp_path, "unset GIT_PROTOCOL"))
     with http_server(tmp_path) as server:
-        url = f"{server.url}/charts.git" if over_http else str(bare)
+        url = {"path": str(bare), "http": f"{server.url}/charts.git", "ssh": f"ssh://host{bare}"}[transport]
         publish(store(url, tmp_path), 1)
         publish(store(url, tmp_path / "another"), 2)
         assert publish(store(url, tmp_path / "another"), 2).commit is None

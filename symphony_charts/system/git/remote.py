@@ -25,9 +25,8 @@ from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _BASE_REF = "refs/symph/base"
-# Source: git's fetch-pack.c, and "object-format" in gitprotocol-v2.
-_MISMATCH = re.compile(r"mismatched algorithms: client \w+; server (sha\w+)")
-_OBJECT_FORMAT = re.compile(r"\bobject-format=(\w+)")
+# Source: git's fetch-pack.c (versions 2 and 0 of the protocol) and send-pack.c.
+_MISMATCH = re.compile(r"mismatched algorithms|does not support this repository's (?:object format|hash algorithm)")
 
 
 class ToolUnreachable(ToolFailed):
@@ -146,20 +145,31 @@ def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
 
     Returns its result, success or not. Raises ToolFailed after a timeout, or if the host accepts no connection.
     """
-    attempts = Attempts(cache)
+    attempts, is_remade = Attempts(cache), False
     while True:
         ended = _ask(cache, repo, *argv, timeout_s=timeout_s, **options)
         text = ended.error_text
-        if repo == cache.repo and (mismatch := _MISMATCH.search(text)):
-            cache.drop()
-            cache.prepare(mismatch[1])
+        if repo == cache.repo and not is_remade and _has_other_format(cache, text):
+            is_remade = True
             continue
         reason = reason_of(ended)
-        may_pass = not reason.is_final and (_PASSING.search(text) or reason.text == _NO_REASON)
+        # Protocol version 0 also hangs up if a branch is missing.
+        is_answer = reason.is_final or _NO_BRANCH.search(text)
+        may_pass = not is_answer and (_PASSING.search(text) or reason.text == _NO_REASON)
         if not ended.status or not may_pass or attempts.is_over():
             return ended
         attempts.tell(f"cannot read {cache.url}: {reason.text}")
         time.sleep(attempts.pause_s())
+
+
+def _has_other_format(cache: Cache, text: str) -> bool:
+    """Return True, with an empty cache of the other object format, if git's `text` says that the remote has that."""
+    if not _MISMATCH.search(text):
+        return False
+    other = "sha256" if cache.algorithm == "sha1" else "sha1"
+    cache.drop()
+    cache.prepare(other)
+    return True
 
 
 def _ask(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **options: Any) -> Completed:
@@ -260,6 +270,10 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
     if ended.status == 0:
         return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_server_messages(ended))
+    if _has_other_format(cache, ended.error_text):
+        # An empty repository shows its format only here.
+        text = f"the repository names objects by {cache.algorithm}"
+        return Answer(is_done=False, was_sent=False, is_final=False, text=text, ended=ended)
     verdict = _verdict(ended.text)
     is_ours = verdict.startswith("[rejected]")
     is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
@@ -281,13 +295,8 @@ def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
 
 
 def _has_branches(cache: Cache, timeout_s: float) -> bool:
-    # Only a trace shows the object format of an empty repository.
-    env = {"GIT_TRACE_PACKET": "1"}
-    ended = read(cache, cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s, env=env)
+    ended = read(cache, cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s)
     _check(cache, ended)
-    if (found := _OBJECT_FORMAT.search(ended.error_text)) and found[1] != cache.algorithm:
-        cache.drop()
-        cache.prepare(found[1])
     return bool(ended.text.strip())
 
 

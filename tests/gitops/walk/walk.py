@@ -350,10 +350,10 @@ class GitWalk(RuleBasedStateMachine):
         else:
             answer = self.machine(who).symph(*words, "-o", "json")
         if answer.was_stopped:
-            now = self.world.tip(ref)
-            if now not in (tip, ""):
+            new = self.world.tip(ref)
+            if new not in (tip, ""):
                 assert "--dry-run" not in words
-                self.parents[now], self.trees[now] = tip, after()
+                self.parents[new], self.trees[new] = tip, after()
             return answer
         try:
             tree = after()
