@@ -7,7 +7,9 @@ import json
 import os
 import shutil
 import signal
+import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -67,6 +69,9 @@ class GitWalk(RuleBasedStateMachine):
         self._configure()
 
     def teardown(self) -> None:
+        if sys.exc_info()[0]:
+            # Another run of the same steps, as hypothesis makes it, may meet other faults of the servers.
+            traceback.print_exc(file=sys.stdout)
         git(self.world.bare, "fsck", "--strict")
         self.world.remove()
         shutil.rmtree(self.world.folder.parent, ignore_errors=True)
