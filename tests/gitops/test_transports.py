@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.server
 import random
+import shutil
 import ssl
 import subprocess
 import threading
@@ -157,6 +158,25 @@ def test_a_new_branch_on_a_server_of_protocol_0_is_not_asked_for_again(
     store = Store(url, "review", base="main", root=tmp_path / "cache", author=ANN, notice=notices.append)
     store.apply([small_publish("rl", 1)], now=NOW)
     assert notices == []
+
+
+def test_objects_that_git_itself_fetches_are_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git fetches what a partial clone lacks when it is read, after the loss of a pack also noted files."""
+    fail = tmp_path / "fail"
+    monkeypatch.setenv("GIT_SSH_COMMAND", fake_ssh(tmp_path, f"rm {fail} 2>/dev/null && exit 255"))
+    url = f"ssh://host{make_bare(tmp_path / 'charts.git')}"
+    publish(url, tmp_path)
+    store = Store(url, "main", root=tmp_path / "other", author=ANN)
+    pointers(store.tip(), "dev")
+    shutil.rmtree(store.cache.repo / "objects/pack")
+    tip = store.tip()
+    fail.touch()
+    assert [each.pointer.version for each in pointers(tip, "dev") if each.pointer] == ["0.1.0"]
+    log = Log(store.cache)
+    (commit,) = log.find("rl")
+    fail.touch()
+    assert log.read([f"{commit.oid}:README.md"]) == [b"charts\n"]
+    assert not fail.exists()
 
 
 def test_a_branch_that_wants_signatures_is_told_how_to_sign(tmp_path: Path) -> None:

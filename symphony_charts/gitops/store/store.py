@@ -126,7 +126,13 @@ class _Commit:
         blobs = [entry.oid for entry in entries.values()]
         with self.lock():
             fetch_files(self.cache, blobs)
-            items = self.cache.read(blobs)
+            try:
+                items = self.cache.read(blobs)
+            except ToolFailed:
+                # Noted files were lost from the cache, and git's own request for them failed.
+                self.cache.forget_blobs()
+                fetch_files(self.cache, blobs)
+                items = self.cache.read(blobs)
         return {path: item[2] for path, item in zip(entries, items, strict=True) if item is not None}
 
 

@@ -136,6 +136,9 @@ class Cache:
         with contextlib.suppress(OSError), (self.folder / "blobs").open("a") as file:
             file.write("".join(f"{oid}\n" for oid in sorted(blobs)))
 
+    def forget_blobs(self) -> None:
+        (self.folder / "blobs").unlink(missing_ok=True)
+
     def _read(self, name: str) -> str:
         try:
             return (self.folder / name).read_text(encoding="ascii")

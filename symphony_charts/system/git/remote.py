@@ -378,9 +378,19 @@ class Log:
 
     def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
         """Return files of old commits, named ``COMMIT:PATH``; None for a missing one."""
+        attempts = Attempts(self._cache)
         with self._cache.locked(timeout_s):
-            objects = read_objects(self._repo, names, timeout_s)
-        return [None if item is None else item[2] for item in objects]
+            while True:
+                try:
+                    objects = read_objects(self._repo, names, timeout_s)
+                except ToolFailed as error:
+                    # Git fetches the files by itself, and hides why it failed.
+                    if attempts.is_over():
+                        raise
+                    attempts.tell(error.what)
+                    time.sleep(attempts.pause_s())
+                else:
+                    return [None if item is None else item[2] for item in objects]
 
     def _fetch(self, timeout_s: float) -> None:
         algorithm = self._cache.algorithm or "sha1"
