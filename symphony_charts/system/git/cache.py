@@ -110,7 +110,7 @@ class Cache:
     @property
     def algorithm(self) -> str:
         """The object format of the repository: sha1 or sha256."""
-        return self._read("made").strip()
+        return "sha256" if self._read("made").strip() == "sha256" else "sha1"
 
     @property
     def tip(self) -> str | None:

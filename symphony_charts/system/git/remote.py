@@ -393,7 +393,7 @@ class Log:
                     return [None if item is None else item[2] for item in objects]
 
     def _fetch(self, timeout_s: float) -> None:
-        algorithm = self._cache.algorithm or "sha1"
+        algorithm = self._cache.algorithm
         config = self._repo / "config"
         is_there = (self._repo / "HEAD").is_file() and config.is_file()
         if not is_there or f"objectFormat = {algorithm}" not in config.read_text():
