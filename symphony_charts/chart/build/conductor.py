@@ -1,7 +1,7 @@
 """The conductor of a run: a Job that ends what still runs when the run is over.
 
-It waits for the Jobs of the run, or for the object of its kind, and then sets `spec.suspend` of Jobs. The chart never writes this field, so neither helm
-nor Argo CD sets it back.
+It waits for the Jobs of the run, or for the object of its kind, and then sets `spec.suspend` of Jobs. The chart never
+writes this field, so neither helm nor Argo CD sets it back.
 """
 
 from __future__ import annotations
@@ -181,10 +181,10 @@ def objects(draft: Draft) -> list[Tree]:
         "spec": {"backoffLimit": 2**31 - 1, "template": pod},
     }
     is_ours = Not(Either((ACCOUNT, SHARED_ACCOUNT)))
-    made_all: Tree = [*(When(is_ours, each) for each in rights), job]
-    if watched:
-        made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
-    return [When(Either(tuple(runs(group) for group in jobs)), made_all)]
+    # Without a process that ends, a run has no end.
+    starts = draft.members if watched else [*done, *rest]
+    made_all = When(Either(tuple(map(runs, starts))), [*(When(is_ours, each) for each in rights), job])
+    return [When(Either(tuple(map(runs, draft.ended))), made_all)] if watched else [made_all]
 
 
 def fixed(draft: Draft) -> list[Tree]:
