@@ -308,3 +308,5 @@ def _below(row: status_sources.Row) -> Iterator[str]:
     if row.why:
         yield printable_line(f"{row.where}: {row.why.sentence}")
         yield from [f"  next: {row.why.next}"] if row.why.next else []
+    for line in describe.lines_of_end(row.live) if row.live else ():
+        yield printable_line(f"{row.where}: {line}")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Faults, Fields
-from symphony_charts.kinds.base import End, Kind, Object, PodSet, at_a_time, count_of, described_job
+from symphony_charts.kinds.base import COMPONENT, End, Kind, Object, PodSet, at_a_time, count_of, described_job
+from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.workload import Workload
 
 # A Job has this time only after it has succeeded.
@@ -30,9 +32,9 @@ class Jobs(Kind):
     )
     kueue_paths = ()
 
-    def ends_services(self, workload: Workload) -> bool:
+    def ends_services(self, experiment: Experiment) -> bool:
         """Return True without Kueue, which resumes what a conductor suspends."""
-        return workload.gang != "kueue"
+        return experiment.workload.gang != "kueue"
 
     def is_conducted(self, workload: Workload) -> bool:
         return workload.gang != "kueue"
@@ -63,8 +65,8 @@ class Conductor(Jobs):
     argo_conditions = None
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
-        # No group has this name.
-        yield PodSet(name="(conductor)", template=item.block("spec").block("template"), count=1)
+        for made in super().pod_sets(item):
+            yield replace(made, name=COMPONENT)
 
 
 class StatefulSets(Kind):
@@ -132,7 +134,7 @@ class JobSet(Kind):
     kueue_paths = ()
     exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
-    def ends_services(self, workload: Workload) -> bool:
+    def ends_services(self, experiment: Experiment) -> bool:
         """Return True: services are members of the set outside of its success policy."""
         return True
 

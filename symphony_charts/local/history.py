@@ -111,7 +111,8 @@ def past_run(run: Run) -> dict[str, Any]:
     state, phase = None, "broken"
     try:
         state = run.state()
-        phase = "lost" if state.phase in LIVE and run.location.verdict == "lost" else state.phase
+        phase = state.reason if state.has_result else state.phase
+        phase = "lost" if phase in LIVE and run.location.verdict == "lost" else phase
     except NotFound:
         pass
     except ToolFailed:

@@ -303,7 +303,7 @@ def _blocks(run: Run, query: LogQuery) -> Iterator[LogLine]:
 
 def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[LogLine]:
     while True:
-        is_over = not reader.run.is_active or _is_past(query)
+        is_over = not reader.run.is_active or reader.run.state().is_settled or _is_past(query)
         yield from reader.news(is_last=is_over)
         if is_over:
             return

@@ -164,7 +164,7 @@ def test_term_reaches_the_main_process_and_its_handler_is_waited_for(tmp_path: P
 
 def test_processes_that_end_before_they_can_be_watched_are_not_waited_for(tmp_path: Path) -> None:
     short = {"command": ["sh", "-c", "exit 3"], "retries": 1, "local": {"tty": False}}
-    run = start(tmp_path, processes={f"p{number}": short for number in range(24)}, local={"on_exit": "keep"})
+    run = start(tmp_path, processes={f"p{number}": short for number in range(24)}, on_failure="continue")
     deadline = time.monotonic() + 60
     while run.is_live and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -318,7 +318,7 @@ def test_the_pane_of_a_process_without_a_terminal_shows_its_output(tmp_path: Pat
     run = start(
         tmp_path,
         processes={"a": {**python(program), "local": {"tty": False}}, "b": python("input()")},
-        local={"on_exit": "keep"},
+        on_failure="continue",
     )
     until(lambda: "tty False\nline 0\n" in shown(run))
     until(lambda: run.state().processes[0].phase == "failed")

@@ -181,10 +181,10 @@ def objects(draft: Draft) -> list[Tree]:
         "spec": {"backoffLimit": 2**31 - 1, "template": pod},
     }
     is_ours = Not(Either((ACCOUNT, SHARED_ACCOUNT)))
-    # Without a process that ends, a run has no end.
-    starts = draft.members if watched else [*done, *rest]
-    made_all = When(Either(tuple(map(runs, starts))), [*(When(is_ours, each) for each in rights), job])
-    return [When(Either(tuple(map(runs, draft.ended))), made_all)] if watched else [made_all]
+    made_all: Tree = [*(When(is_ours, each) for each in rights), job]
+    if watched:
+        made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
+    return [When(Either(tuple(runs(group) for group in (jobs if watched else [*done, *rest]))), made_all)]
 
 
 def fixed(draft: Draft) -> list[Tree]:

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,27 +59,36 @@ def holders_of(gpu: str) -> list[str]:
     return list(dict.fromkeys(holders))
 
 
-def restore_gpu_locks(run: Run, plan: LocalPlan) -> list[int]:
-    """Lock the GPUs of a run for its supervisor unless it has inherited the locks; return the descriptors.
+def restore_gpu_locks(run: Run, plan: LocalPlan, needed: Collection[str]) -> None:
+    """Lock the GPUs of a run that it still needs, until this program ends, unless it has inherited the locks.
 
     After its predecessor was killed the GPUs are free, unless another run has taken them; that is printed to stderr.
     """
     wanted: dict[str, list[str]] = {}
     for process in plan.processes:
-        for gpu in process.gpus:
+        for gpu in [gpu for gpu in process.gpus if gpu in needed]:
             wanted.setdefault(gpu, []).append(f"{process.pod}/{process.process}")
     if not wanted:
-        return []
-    descriptors = []
+        return
     with exclusive():
         for gpu, processes in wanted.items():
             descriptor = claim_gpu(gpu, shared=plan.is_sharing_gpus)
             if descriptor is not None:
-                descriptors.append(descriptor)
                 note_holder(gpu, run.folder, processes)
             elif all(holder.folder != run.folder for holder, _ in _holders(gpu)):
                 sys.stderr.write(f"{gpu} was taken meanwhile: {'; '.join(holders_of(gpu))}\n")
-    return descriptors
+
+
+def release_gpus(plan: LocalPlan, needed: Collection[str]) -> None:
+    """Unlock the GPUs of a run that it does not need any more; its supervisor may have inherited the locks."""
+    freed = {_file_of(gpu) for process in plan.processes for gpu in process.gpus if gpu not in needed}
+    if not freed:
+        return
+    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208 - only names are needed
+        with contextlib.suppress(OSError):
+            path = Path(os.readlink(f"/proc/self/fd/{entry}"))  # noqa: PTH115 - the target, as it is
+            if path.name in freed and path.parent.name == _FOLDER:
+                os.close(int(entry))
 
 
 def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:

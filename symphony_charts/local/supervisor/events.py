@@ -101,6 +101,11 @@ class Respawned:
 
 
 @dataclass(frozen=True)
+class LingerOver:
+    """The services of a run that has ended have lingered for long enough."""
+
+
+@dataclass(frozen=True)
 class RestartAsked:
     slots: Sequence[int]
 
@@ -129,6 +134,7 @@ Event = (
     | RestartDue
     | Respawned
     | Held
+    | LingerOver
     | RestartAsked
     | PauseAsked
     | StopAsked
@@ -157,7 +163,7 @@ class Later:
     """Trigger `event` after this many seconds."""
 
     delay_s: float
-    event: RestartDue | Overdue
+    event: RestartDue | Overdue | LingerOver
 
 
 Action = Act | Later
