@@ -34,7 +34,7 @@ _KINDS: list[tuple[dict[str, str], list[str], list[str]]] = [
     (_KUEUE, ["learner"], ["actor", "judge", "store", "board"]),
     ({"kind": "jobset"}, ["learner"], ["board"]),
     ({"kind": "jobset"}, ["learner", "actor"], ["board"]),
-    ({"kind": "appwrapper"}, ["learner"], ["actor", "judge", "store", "board"]),
+    ({"kind": "appwrapper"}, ["learner"], ["actor", "judge", "board"]),
     ({"kind": "volcano"}, ["learner"], ["store", "board"]),
     ({"kind": "volcano"}, ["learner", "actor"], ["judge", "store", "board"]),
     ({"kind": "volcano"}, [], ["store", "board"]),
@@ -125,7 +125,7 @@ def _group(item: Mapping[str, Any]) -> str:
 _CASES = int(os.environ.get("SYMPH_SOAK") or 40)
 
 
-@pytest.mark.parametrize("kind", ["jobs", "jobset"])
+@pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper"])
 def test_what_is_alive_after_the_end_of_a_drawn_experiment_follows_from_the_spec(kind: str, tmp_path: Path) -> None:
     drawn = (each.data for each in draw(int(os.environ.get("SYMPH_SEED") or 1), tmp_path))
     ends = 0
