@@ -1,7 +1,7 @@
 """The conductor of a run: a Job that ends what still runs when the run is over.
 
-It waits for the Jobs of the run, or for the object of its kind, and then sets `spec.suspend` of Jobs. The chart never writes this field, so neither helm
-nor Argo CD sets it back.
+It waits for the Jobs of the run, or for the object of its kind, and then sets `spec.suspend` of Jobs. The chart never
+writes this field, so neither helm nor Argo CD sets it back.
 """
 
 from __future__ import annotations
@@ -32,8 +32,6 @@ from symphony_charts.kinds.registry import KINDS
 
 CONDUCTOR_SCRIPT = "scripts/conductor.sh"
 
-_JOBS = ("jobs", '.status.conditions[?(@.status=="True")].type')
-
 ACCOUNT = ".Values.conductor.serviceAccountName"
 # The objects of a GitOps repository bring this account, since Argo CD takes no rights from Git.
 SHARED_ACCOUNT = ".Values.global.conductorAccount"
@@ -42,9 +40,10 @@ _RBAC = "rbac.authorization.k8s.io"
 _IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "digest": ""}
 
 # A Job has conditions, other objects one word: MCAD says Completed, the others Succeeded.
-SCRIPT = r"""# conductor.sh LINGER ON_FAILURE RESOURCE STATE-PATH DECIDING... -- OTHER-JOB... -- SERVICE-JOB...
-linger=$1 on_failure=$2 resource=$3 state=$4 done= rest= services= place=done
-shift 4
+SCRIPT = r"""# conductor.sh LINGER ON_FAILURE DECIDING... -- OTHER-JOB... -- SERVICE-JOB...
+linger=$1 on_failure=$2 done= rest= services= place=done
+resource=${RESOURCE:-jobs} state=${STATE:-'.status.conditions[?(@.status=="True")].type'}
+shift 2
 for word; do
   case $place$word in
     done--) place=rest ;;
@@ -107,12 +106,14 @@ def objects(draft: Draft) -> list[Tree]:
         return []
     name = Text("{$fullname}-conductor")
     watched, jobs = draft.kind.watched(), draft.finite
-    resource, path = watched or _JOBS
     whole = Text("{$fullname}-{$run}")
-    rules = []
+    rules, env = [], {}
     if watched:
         jobs, done, rest = draft.ended, [], []
-        plural, _, api = resource.partition(".")
+        env = {
+            "env": [{"name": name, "value": text} for name, text in zip(("RESOURCE", "STATE"), watched, strict=True)]
+        }
+        plural, _, api = watched[0].partition(".")
         rules.append({"apiGroups": [api], "resources": [plural], "resourceNames": [whole], "verbs": ["get"]})
     else:
         done = done_groups(draft) or draft.finite
@@ -127,7 +128,7 @@ def objects(draft: Draft) -> list[Tree]:
     )
     subject = {"kind": "ServiceAccount", "name": name}
     args = Merged(
-        [str(draft.experiment.linger), draft.experiment.on_failure, resource, path],
+        [str(draft.experiment.linger), draft.experiment.on_failure],
         [whole] if watched else _names(draft, done),
         ["--"],
         *([_names(draft, rest)] if rest else []),
@@ -140,6 +141,7 @@ def objects(draft: Draft) -> list[Tree]:
         {
             "command": ["/bin/sh", "-c", File(CONDUCTOR_SCRIPT), "conductor"],
             "args": args,
+            **env,
             "resources": {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}},
             "securityContext": CONFINED,
         },
