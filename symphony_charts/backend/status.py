@@ -119,6 +119,7 @@ class ExperimentStatus:
     `name` is the running name (a release may have another name than its `experiment`); `run` distinguishes runs of the
     same name, `chart` is the chart and version in the label of its objects; `held_by` lists its owners: ``tmux``,
     ``Helm release rl, revision 2``, ``Argo CD application rl``; empty means that the objects were applied by hand.
+    `still_running` are the services that go on after the end of the run, `ended_with_run` what ended with it.
     `labels` are its own, and on a cluster the labels of its objects. `note` is a remark on the whole status, for
     example that it comes from another machine; usually empty.
     """
@@ -135,6 +136,8 @@ class ExperimentStatus:
     held_by: tuple[str, ...] = ()
     instances: tuple[InstanceStatus, ...] = ()
     services: tuple[ServiceStatus, ...] = ()
+    still_running: tuple[str, ...] = ()
+    ended_with_run: tuple[str, ...] = ()
     events: tuple[Event, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     note: str = ""

@@ -39,6 +39,8 @@ def record_of(status: backend_status.ExperimentStatus) -> dict[str, object]:
     return {
         **{name: getattr(status, name) for name in names},
         "heldBy": list(status.held_by),
+        "stillRunning": list(status.still_running),
+        "endedWithRun": list(status.ended_with_run),
         "processes": [_process_record(process) for process in status.processes],
         "services": [asdict(service) for service in status.services],
         "events": [asdict(event) for event in status.events],
@@ -59,7 +61,19 @@ def _text(args: argparse.Namespace, status: backend_status.ExperimentStatus, why
     if why is not None:
         lines.append(f"why:     {printable_line(why.sentence)}")
         lines += [f"next:    {why.next}"] if why.next else []
+    lines += lines_of_end(status)
     return "\n".join([*lines, *detail_lines(args, status)])
+
+
+def still_runs(status: backend_status.ExperimentStatus) -> str:
+    """Return the services that go on after the end of the run as text, or an empty one."""
+    return f"still runs: {', '.join(status.still_running)}" if status.still_running else ""
+
+
+def lines_of_end(status: backend_status.ExperimentStatus) -> list[str]:
+    """Return what the end of the run has ended, and what goes on."""
+    ended = ", ".join(status.ended_with_run)
+    return [*([f"ended with the run: {ended}"] if ended else []), *filter(None, [still_runs(status)])]
 
 
 def detail_lines(args: argparse.Namespace, status: backend_status.ExperimentStatus) -> list[str]:

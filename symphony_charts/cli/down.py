@@ -99,7 +99,7 @@ def _peers(live_run: local_runs.Run, slots: list[int]) -> list[int]:
 def _warn_of_peers(live_run: local_runs.Run, words: list[str], peers: list[int]) -> None:
     """Warn of processes that connect to the restarted ones, and whose failure ends the run."""
     planned = live_run.plan().processes
-    fragile = [planned[slot].path for slot in peers if (planned[slot].restart, planned[slot].on_exit) == _FRAGILE]
+    fragile = [planned[slot].path for slot in peers if (planned[slot].restart, planned[slot].on_failure) == _FRAGILE]
     if fragile:
         some = ", ".join(fragile[:3]) + (f" and {len(fragile) - 3} more" if len(fragile) > 3 else "")
         what = f"{some} connect to it; if one fails without its peer, the run ends (restart: never)"
@@ -107,7 +107,7 @@ def _warn_of_peers(live_run: local_runs.Run, words: list[str], peers: list[int])
         output.warn(what, f"{command} restarts them together")
 
 
-_FRAGILE = ("never", "stop-all")
+_FRAGILE = ("never", "stop")
 
 
 def choose_run(args: argparse.Namespace, verb: str) -> tuple[local_runs.Run, list[str]]:

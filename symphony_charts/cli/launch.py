@@ -28,7 +28,7 @@ from symphony_charts.local.logs import tail_of
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.reload import FileWatch, parse_watched, slots_using
 from symphony_charts.local.runs import Run, find_slots, live_runs
-from symphony_charts.local.status import missed_variables
+from symphony_charts.local.status import missed_variables, still_running
 from symphony_charts.local.supervisor.decisions import describe_status
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.placement import report
@@ -69,7 +69,7 @@ class FileLoop:
                 self._note = ""
             while not self._is_ending:
                 self._follow()
-                if not self.run.is_live and told != self.run:
+                if told != self.run and up.is_over(self.run):
                     told, failed = self.run, self.run.state().failed
                     why = f": {failed.name} failed ({describe_status(failed.status)})" if failed else ""
                     output.note(f"{self.run.experiment} has ended{why}; a change starts it again")
@@ -204,6 +204,8 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
         left_running(args, name)
         return INTERRUPTED
     say_what_is_kept(started)
+    if started.is_live:
+        output.note(f"still runs: {', '.join(still_running(started))}   symph down {name}")
     fail_if_failed(spec, started, plan)
     return status
 
@@ -224,7 +226,7 @@ def fail_if_failed(spec: SpecFile, run: Run, plan: LocalPlan, *, has_shown_lines
         output.note(f"{process.path} | {line}")
     if names := missed_variables(run, failed.slot):
         output.note(f"note: set in this shell and not passed to processes: {names}; `local.pass_env` passes them")
-    if planned.on_exit == "stop-all" and (text := failure_difference(spec.experiment)):
+    if planned.on_failure == "stop" and (text := failure_difference(spec.experiment)):
         output.note(f"note: {text}")
     again = f" after {process.restarts} restarts" if process.restarts else ""
     why = f": {process.cause}" if process.cause else ""
@@ -409,7 +411,11 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
         # Planning takes a moment; the follower prints lines meanwhile.
         nonlocal priced
         priced = _plan_of(args, spec)
-        return up.wait(started)
+        status = up.wait(started)
+        if started.is_live:
+            # Nothing goes on after a run in the foreground.
+            up.down(started)
+        return status
 
     def begin() -> None:
         output.note(f"{name}   {took}   ctrl-c: leave or end it   symph attach {name}")

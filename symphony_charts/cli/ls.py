@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
-from symphony_charts.cli import experiments, options, output
+from symphony_charts.cli import describe, experiments, options, output
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import UsageError
 from symphony_charts.sweep import record
@@ -55,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     items: list[dict[str, Any]] = [
         {
             **{name: getattr(experiment, name) for name in fields},
+            "note": "; ".join(filter(None, [experiment.note, describe.still_runs(experiment)])),
+            "stillRunning": list(experiment.still_running),
             "phaseText": experiment.phase_text,
             "age": backend_status.age_since(experiment.started),
             "processes": sum(not each.is_step for each in experiment.instances),
@@ -124,6 +126,8 @@ def run_ps(args: argparse.Namespace) -> int:
     if not args.watch:
         _print(args, status, watcher)
         if args.output in ("table", "wide"):
+            if status.still_running:
+                output.note(f"{status.name} {status.phase}; {describe.still_runs(status)}")
             experiments.say(experiments.diagnose(watcher, status))
         return 0
 

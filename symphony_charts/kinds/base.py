@@ -288,7 +288,7 @@ def run_of(item: Object) -> str:
 
 
 def is_conductor(item: Mapping[str, object]) -> bool:
-    """Return True for the Job that ends a run, and for its pods."""
+    """Return True for the Job that ends a run, its pods, and the account that the chart makes for it."""
     labels = sub(item, "metadata", "labels")
     return labels.get("app.kubernetes.io/component") == COMPONENT
 

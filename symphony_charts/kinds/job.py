@@ -67,7 +67,8 @@ class Conductor(Jobs):
 
     def pod_sets(self, item: Fields) -> Iterator[PodSet]:
         for made in super().pod_sets(item):
-            yield replace(made, name=COMPONENT)
+            # No group has this name.
+            yield replace(made, name=f"({COMPONENT})")
 
 
 class StatefulSets(Kind):

@@ -7,9 +7,11 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.machine import with_commits
@@ -28,8 +30,7 @@ _SPEC = "spec.json"
 _STARTING_S = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedRun:
+class SavedRun(Struct, frozen=True, kw_only=True):
     """The origin of a run: the experiment, its ports by service, and the base folder of relative paths."""
 
     experiment: Experiment
@@ -111,7 +112,8 @@ def past_run(run: Run) -> dict[str, Any]:
     state, phase = None, "broken"
     try:
         state = run.state()
-        phase = "lost" if state.phase in LIVE and run.location.verdict == "lost" else state.phase
+        phase = state.reason if state.has_result else state.phase
+        phase = "lost" if phase in LIVE and run.location.verdict == "lost" else phase
     except NotFound:
         pass
     except ToolFailed:

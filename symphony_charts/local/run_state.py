@@ -18,7 +18,10 @@ from symphony_charts.system.processes import ProcessRecord
 from symphony_charts.system.records import convert
 
 _T = TypeVar("_T")
-RunPhase: TypeAlias = Literal["starting", "running", "stopping", "finished", "failed", "stopped", "lost", "damaged"]
+# ``lingering`` and ``kept``: the run has its result, and services go on, for a while or until `symph down`.
+RunPhase: TypeAlias = Literal[
+    "starting", "running", "lingering", "kept", "stopping", "finished", "failed", "stopped", "lost", "damaged"
+]
 ProcessPhase: TypeAlias = Literal[
     "waiting", "starting", "running", "backoff", "done", "failed", "stopped", "lost", "damaged"
 ]
@@ -79,7 +82,8 @@ class RunState(Struct, kw_only=True):
     """A run. `reason` is its final phase, `cause` the reason for its end if no process caused it.
 
     `survivors` are processes that could not be killed, `stuck` mount points that could not be removed, `commits` the
-    commit of each Git volume; `tmux` is its tmux server.
+    commit of each Git volume; `tmux` is its tmux server. `is_settled`: what ends with the run has ended, and the run
+    has its result, while services go on.
     """
 
     experiment: str = ""
@@ -94,6 +98,12 @@ class RunState(Struct, kw_only=True):
     stuck: list[str] = []
     tmux: ProcessRecord | None = None
     commits: dict[str, str] = {}
+    is_settled: bool = False
+
+    @property
+    def has_result(self) -> bool:
+        """True if the run has ended with `reason` while services go on."""
+        return self.phase in ("lingering", "kept")
 
     def __post_init__(self) -> None:
         """Raise ValueError for slots that do not match the processes."""

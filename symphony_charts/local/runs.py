@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 # Phases in which processes may be running.
-LIVE = ("starting", "running", "stopping")
+LIVE = ("starting", "running", "lingering", "kept", "stopping")
 
 
 @dataclass(frozen=True, slots=True)

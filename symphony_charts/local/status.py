@@ -7,7 +7,17 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from symphony_charts.backend.status import FINAL, Event, ExperimentStatus, InstanceStatus, Phase, ServiceStatus, overall
+from symphony_charts.backend.status import (
+    FINAL,
+    Event,
+    ExperimentStatus,
+    InstanceStatus,
+    Phase,
+    ProcessStatus,
+    ServiceStatus,
+    gather,
+    overall,
+)
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
 from symphony_charts.local.logs import tail_of
@@ -125,11 +135,9 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         process.is_stopped and not planned.is_removed
         for process, planned in zip(state.processes, plan.processes, strict=False)
     )
-    phase = (
-        "lost"
-        if view == "lost"
-        else RUN_PHASES.get(state.phase) or _phase_of_live(instances, plan, view, is_held=is_held)
-    )
+    phase: Phase = "lost"
+    if view != "lost" or state.has_result:
+        phase = RUN_PHASES.get(_result_of(state)) or _phase_of_live(instances, plan, view, is_held=is_held)
     return ExperimentStatus(
         name=run.experiment,
         experiment=run.experiment,
@@ -141,10 +149,47 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         held_by=("tmux",),
         instances=instances,
         services=tuple(_services(plan)),
+        still_running=_going_on(instances) if phase in FINAL else (),
+        ended_with_run=tuple(_ended_with(state, plan)) if phase in FINAL else (),
         events=tuple(run_events(run)) if events else (),
         labels=plan.labels,
         note=note,
     )
+
+
+def _result_of(state: RunState) -> str:
+    """Return the result of a run once all that ends with it has ended, else its phase."""
+    if not state.has_result:
+        return state.phase
+    return state.reason if state.is_settled else "stopping"
+
+
+def still_running(run: Run) -> tuple[str, ...]:
+    """Return the names of the processes of `run` that run."""
+    return _going_on(run_status(run, events=False).instances)
+
+
+def _going_on(instances: Sequence[InstanceStatus]) -> tuple[str, ...]:
+    return tuple(_path(one) for one in gather(instances) if any(each.phase not in FINAL for each in one.instances))
+
+
+def _ended_with(state: RunState, plan: LocalPlan) -> Iterator[str]:
+    """Yield what the end of the run ended, with the number of its GPUs: ``replay (2 GPUs)``."""
+    if state.reason not in ("finished", "failed"):
+        return
+    ended: dict[str, list[str]] = {}
+    for process, planned in zip(state.processes, plan.processes, strict=False):
+        is_ended = process.phase == "stopped" or (planned.is_service and process.phase == "done")
+        if is_ended and process.started and planned.at_end != "stay" and not (planned.is_step or planned.is_removed):
+            name = f"{planned.group}/{planned.process}" if planned.group else planned.process
+            ended.setdefault(name, []).extend(planned.gpus)
+    for name, gpus in ended.items():
+        count = len(set(gpus))
+        yield f"{name} ({count} GPU{'s' if count > 1 else ''})" if count else name
+
+
+def _path(process: ProcessStatus) -> str:
+    return f"{process.group}/{process.name}" if process.group else process.name
 
 
 def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _View, *, is_held: bool) -> Phase:
@@ -152,8 +197,8 @@ def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _
 
     With `is_held` it goes on, since a process was stopped by a command.
     """
-    awaited = [instance for instance in instances if not instance.is_service] or instances
-    watched = {planned.path for planned in plan.processes if planned.on_exit == "wait"}
+    awaited = [instance for instance in instances if not (instance.is_service or instance.is_step)] or instances
+    watched = {planned.path for planned in plan.processes if planned.on_failure == "wait"}
     has_ended = all(one.phase in FINAL and not (one.phase == "failed" and one.path in watched) for one in awaited)
     if has_ended and view != "unsupervised" and not is_held:
         return "stopping"
@@ -302,8 +347,9 @@ def run_events(run: Run) -> list[Event]:
         if words:
             events.append(Event(time=since, kind="Warning", about=about, reason="Waiting", message=words))
     if state.ended:
-        kind = "Warning" if state.phase == "failed" else "Normal"
-        message = f"{state.phase}: {state.cause}" if state.cause else state.phase
+        result = state.reason or state.phase
+        kind = "Warning" if result == "failed" else "Normal"
+        message = f"{result}: {state.cause}" if state.cause else result
         about = f"Run/{run.run_id}"
         events.append(Event(time=state.ended, kind=kind, about=about, reason="Ended", message=message))
     return sorted(events, key=lambda event: event.time)

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shlex
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -36,6 +37,7 @@ from symphony_charts.local.run_folder import (
     rewrite,
 )
 from symphony_charts.local.runs import Run, find_slots, home, live_runs
+from symphony_charts.local.status import still_running
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import Action, request
 from symphony_charts.local.supervisor.shutdown import (
@@ -55,6 +57,8 @@ from symphony_charts.spec.pods import Service, allocate
 from symphony_charts.system import remover
 from symphony_charts.system.file_locks import experiment_lock
 from symphony_charts.system.files import refuse_full_disk
+from symphony_charts.system.inotify import Changes
+from symphony_charts.system.processes import has_ended_within, verified
 
 
 def plan_data(plan: LocalPlan) -> dict[str, object]:
@@ -142,6 +146,8 @@ def up(
     """
     with contextlib.nullcontext() if dry_run else experiment_lock(experiment.name, "symph up"):
         live_run = _stop_conflicting(experiment.name, force=force, dry_run=dry_run)
+        if live_run is not None and _end_rest(live_run, folder, dry_run=dry_run):
+            live_run = None
         if live_run is not None:
             refuse_takeover(live_run, folder, is_new=is_new)
             old = live_run.plan()
@@ -155,6 +161,7 @@ def up(
                 return None
             if _restart_changed(live_run, experiment, folder, plan, changes):
                 return live_run
+            _end_rest(live_run, folder, dry_run=False)
         if dry_run:
             gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
             plan = plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)
@@ -168,14 +175,13 @@ def with_watched(plan: LocalPlan, names: Sequence[str], old: Sequence[PlannedPro
 
     All replicas of a process that waits in `old` wait, too.
     """
-    waiting = {(process.group, process.process) for process in old if process.on_exit == "wait"}
+    waiting = {(process.group, process.process) for process in old if process.on_failure == "wait"}
     slots = {process.slot for process in plan.processes if (process.group, process.process) in waiting}
     slots |= {slot for name in names for slot in (find_slots(plan, name) if name else range(len(plan.processes)))}
     return replace(
         plan,
         processes=tuple(
-            replace(process, on_exit="wait") if process.slot in slots and process.on_exit != "restart" else process
-            for process in plan.processes
+            replace(process, on_failure="wait") if process.slot in slots else process for process in plan.processes
         ),
     )
 
@@ -196,6 +202,21 @@ def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
     for live_run in [] if dry_run else going:
         end(live_run)
     return None
+
+
+def _end_rest(run: Run, folder: Path, *, dry_run: bool) -> bool:
+    """End the services that go on after the end of `run`, and name them; return False if the run has not ended.
+
+    Raises Conflict if the run came from another folder.
+    """
+    if not run.is_live or not run.state().has_result:
+        return False
+    refuse_takeover(run, folder, is_new=False)
+    names = ", ".join(still_running(run)) or "nothing"
+    sys.stderr.write(f"{run.experiment}: its last run has ended; {'would end' if dry_run else 'ends'} {names}\n")
+    if not dry_run:
+        end(run)
+    return True
 
 
 def _start(
@@ -301,10 +322,10 @@ def _restart_changed(
         save_spec(run, experiment, folder)
         _act(run, {change.slot: change.action for change in changes})
     except (FileNotFoundError, NotFound):
-        if not is_over_within(run, _ENDING_S):
+        if not (run.is_live and run.state().has_result) and not is_over_within(run, _ENDING_S):
             raise
     if run.is_live:
-        return True
+        return not (run.state().has_result and changes)
     # The supervisor cleaned up before all of the files were written.
     remove_private(run, len(plan.processes))
     return not changes
@@ -362,16 +383,44 @@ def wait(run: Run) -> int:
     return exit_status(run)
 
 
-def is_over_within(run: Run, seconds: float | None) -> bool:
-    """Return True if a run ends within `seconds` (None: while its supervisor lives). Raises as `wait`."""
+def is_over(run: Run) -> bool:
+    """Return True if a run has ended, and at most services run that go on until `symph down`."""
     if not run.is_live:
+        return True
+    with contextlib.suppress(NotFound, ToolFailed):
+        state, plan = run.state(), run.plan()
+        pairs = zip(state.processes, plan.processes, strict=False)
+        return state.phase == "kept" and all(
+            process.phase in ("done", "failed", "stopped") for process, planned in pairs if planned.at_end != "stay"
+        )
+    return False
+
+
+def _has_lasting(run: Run) -> bool:
+    with contextlib.suppress(NotFound, ToolFailed):
+        return any(process.at_end == "stay" for process in run.plan().processes)
+    return False
+
+
+def is_over_within(run: Run, seconds: float | None) -> bool:
+    """Return True if a run is over within `seconds` (None: while its supervisor lives). Raises as `wait`."""
+    if is_over(run):
         return True
     require_here(run)
     if run.location.verdict == "lost":
         raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.location.words}')
     ensure_supervised(run)
-    await_supervisor(run, seconds)
-    return not run.is_live
+    if not _has_lasting(run):
+        await_supervisor(run, seconds)
+        return not run.is_live
+    deadline = None if seconds is None else time.monotonic() + seconds
+    with Changes([run.folder]) as watched, verified(run.supervisor) as supervisor:
+        while not is_over(run):
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if supervisor is None or left == 0.0 or has_ended_within(supervisor, 0.0):
+                break
+            watched.wait(left, supervisor)
+    return is_over(run)
 
 
 def exit_status(run: Run) -> int:

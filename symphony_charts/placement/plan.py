@@ -143,7 +143,7 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
         return list(_groups(part, best, is_certain=certain))
 
     bounded = list(_with_unknown(loads.system, with_uncertainties(own, pools, judged, groups_without), pools))
-    groups = tuple(sorted(with_remediations(bounded, loads.full, pools.catalog), key=lambda group: group.name))
+    groups = tuple(sorted(with_remediations(bounded, loads.full), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,

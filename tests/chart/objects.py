@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from symphony_charts.integrations.dijob.pods import group_of
+from symphony_charts.kinds.base import is_conductor
 
 Item = dict[str, Any]
 
@@ -27,7 +28,8 @@ def _templates(item: Item) -> Iterator[Item]:
         for task in item["spec"]["tasks"]:
             yield task["template"]
     elif item["kind"] in ("Job", "StatefulSet"):
-        yield item["spec"]["template"]
+        if not is_conductor(item):
+            yield item["spec"]["template"]
     elif item["kind"] == "JobSet":
         for member in item["spec"]["replicatedJobs"]:
             yield member["template"]["spec"]["template"]

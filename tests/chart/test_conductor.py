@@ -48,7 +48,8 @@ def _conduct(folder: Path, states: Sequence[str], *args: str) -> list[str]:
             "".join(f"{job.replace('=', ' ') if '=' in job else f'{job} <none>'}\n" for job in state.split())
         )
     (folder / "log").touch()
-    command = ["/bin/sh", "-c", SCRIPT, "conductor", *args]
+    linger, on_failure, *jobs = args
+    command = ["/bin/sh", "-c", SCRIPT, "conductor", linger, on_failure, "jobs", ".status", *jobs]
     env = {"PATH": f"{folder}:/usr/bin:/bin"}
     subprocess.run(command, cwd=folder, env=env, timeout=60, check=False, capture_output=True)
     lines = (folder / "log").read_text().splitlines()

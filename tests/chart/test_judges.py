@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import os
 import random
 import re
@@ -29,7 +30,7 @@ from tests.chart.judge import Instance, Judge, write
 from tests.chart.lines import useless_lines
 from tests.chart.test_build_kinds import dijob_experiment
 from tests.chart.test_dijob_gate import OF_OPERATOR
-from tests.chart.upgrades import run_of, upgrade_faults
+from tests.chart.upgrades import frozen, run_of, upgrade_faults
 from tests.tools import HELM_VERSIONS
 
 _SOAK = int(os.environ.get("SYMPH_SOAK") or 0)
@@ -195,6 +196,8 @@ def test_a_run_does_not_depend_on_what_no_pod_sees(before: dict[str, object], af
         {"groups": {"agent": {"containers": {"agent": {"args": ["a", "b"]}}}}},
         {"serviceAccount": {"name": "other"}},
         {"global": {"imageRegistry": "mirror"}},
+        {"conductor": {"image": {"tag": "other"}}},
+        {"conductor": {"serviceAccountName": "other"}},
     ],
 )
 def test_a_run_depends_on_what_its_pods_see(changed: dict[str, object]) -> None:
@@ -204,6 +207,28 @@ def test_a_run_depends_on_what_its_pods_see(changed: dict[str, object]) -> None:
         {"groups": {"agent": {"containers": {"agent": {"args": ["a", "", "b"]}}}}},
     ]
     assert _run(changed) not in [_run(other) for other in others]
+
+
+@pytest.mark.parametrize("kind", ["jobs", "jobset"])
+def test_how_a_run_ends_is_fixed_in_it(kind: str) -> None:
+    server = {"command": ["serve"], "lifecycle": "service", "exposes": "web"}
+    processes = {"learner": {"command": ["learn"]}, "actor": {"command": ["act"]}, "server": server}
+    changes: list[dict[str, object]] = [
+        {},
+        {"linger": 30},
+        {"on_failure": "continue"},
+        {"done_when": "learner"},
+        {"processes": {**processes, "server": {**server, "until": "run"}}},
+    ]
+    # What a JobSet does after a failure, and when it ends services, is its own.
+    changes = [each for each in changes if kind == "jobs" or not {"linger", "on_failure"} & each.keys()]
+    made = []
+    for change in changes:
+        experiment = experiment_of(**{"processes": processes, "workload": {"kind": kind}, **change})
+        made.append(Instance(alias="exp", chart=build(experiment, allocate(experiment))).objects("r"))
+    assert len({run_of(objects) for objects in made}) == len(made)
+    for old, new in itertools.permutations(map(frozen, made), 2):
+        assert all(old[key] == new[key] for key in old.keys() & new.keys())
 
 
 @cache

@@ -189,7 +189,7 @@ def test_a_chart_that_cookiecutter_makes_alone_works(
     where = tmp_path / "out" / name
     assert "0 chart(s) failed" in run_helm("4.3", "lint", "--strict", where).stdout
     objects = helm_objects("4.3", where)
-    assert {kind for kind, _ in objects} >= {"Job", "StatefulSet", "Service"}
+    assert {kind for kind, _ in objects} >= {"Job", "Service"}
     assert all(title.startswith(f"r1-{name}-") for _, title in objects)
 
 

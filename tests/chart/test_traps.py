@@ -11,6 +11,7 @@ import pytest
 
 from symphony_charts.chart.files import Chart
 from symphony_charts.errors import SpecError
+from symphony_charts.kinds.base import is_conductor, is_service
 from tests.chart.harness import Objects, chart_of, experiment_of, native_objects, run_helm, write_chart
 from tests.linting import lint
 from tests.tools import HELM_VERSIONS
@@ -39,7 +40,7 @@ def dig(value: object, *path: object) -> object:
 
 
 def run_label(objects: Objects) -> object:
-    return dig(one(objects, "Job"), "metadata", "labels", "symph.dev/run")
+    return dig(one(objects, "Job", "client"), "metadata", "labels", "symph.dev/run")
 
 
 def env_of(objects: Objects, kind: str, part: str = "") -> dict[str, object]:
@@ -74,39 +75,42 @@ def test_rule_2_services_are_selected_by_run_but_not_named_by_it() -> None:
     assert dig(after[name], "spec", "selector", "symph.dev/run") == run_label(after)
 
 
-def test_rule_3_a_new_run_restarts_services_unless_they_are_kept() -> None:
-    def label(chart: Chart, sets: list[str]) -> object:
-        labels = dig(one(native_objects(chart, sets), "StatefulSet"), "spec", "template", "metadata", "labels")
-        return labels.get("symph.dev/run")  # type: ignore[attr-defined]  # a map
-
-    assert label(pair(), []) != label(pair(), ["runKey=2"])
-    kept = pair(server={"keep": True})
-    assert label(kept, []) is None
-    assert "symph.dev/run" not in dig(native_objects(kept)["Service", "r1-exp-data"], "spec", "selector")  # type: ignore[operator]  # a map
+def test_rule_3_a_service_that_stays_is_of_no_run() -> None:
+    objects = native_objects(pair(server={"until": "uninstall"}))
+    labels = dig(one(objects, "StatefulSet"), "spec", "template", "metadata", "labels")
+    selector = dig(objects["Service", "r1-exp-data"], "spec", "selector")
+    assert not {"symph.dev/run"} & {*labels, *selector}  # type: ignore[misc]  # maps
 
 
 SLEEP: dict[str, object] = {"cmds": ["sleep 9"]}
 SERVICE: dict[str, object] = {**SLEEP, "lifecycle": "service"}
+STAYS: dict[str, object] = {**SERVICE, "until": "uninstall"}
 
 
-def stateful_sets(sets: list[str], **processes: dict[str, object]) -> dict[str, object]:
-    """Return the complete StatefulSets of such processes by their group."""
+def services(sets: list[str], **processes: dict[str, object]) -> dict[object, object]:
+    """Return the complete StatefulSets, and the Jobs of services, of such processes by their group."""
     objects = native_objects(chart_of(experiment_of(processes=processes)), sets)
-    return {key[1].removeprefix("r1-exp-"): item for key, item in objects.items() if key[0] == "StatefulSet"}
+    found = [item for item in objects.values() if item["kind"] == "StatefulSet" or is_service(item)]
+    return {dig(item, "metadata", "labels", "symph.dev/group"): item for item in found}
 
 
-def replaced(change: str, **processes: dict[str, object]) -> set[str]:
+def replaced(change: str, **processes: dict[str, object]) -> set[object]:
     """Return the services whose pods a change of a value replaces."""
-    before, after = stateful_sets([], **processes), stateful_sets([change], **processes)
+    before, after = services([], **processes), services([change], **processes)
     return {name for name in before if before[name] != after[name]}
 
 
-@pytest.mark.parametrize("keep", [{}, {"keep": True}])
 @pytest.mark.parametrize("change", ["runKey=2", "groups.actor.replicas=3", "groups.actor.containers.actor.image.tag=2"])
-def test_rule_3_a_service_to_which_nothing_of_a_run_connects_goes_on(change: str, keep: dict[str, object]) -> None:
+def test_rule_3_a_service_to_which_nothing_of_a_run_connects_goes_on(change: str) -> None:
     actor = {**SLEEP, "connects": ["replay"], "binds": "frames"}
-    board = {**SERVICE, **keep, "exposes": "web", "connects": ["replay"]}
-    assert replaced(change, actor=actor, replay={**SERVICE, "binds": "replay"}, board=board) == {"replay"}
+    processes = {
+        "actor": actor,
+        "replay": {**STAYS, "binds": "replay"},
+        "board": {**SERVICE, "exposes": "web", "connects": ["replay"]},
+        "store": SERVICE,
+        "shown": {**SERVICE, "exposes": "shown", "until": "run"},
+    }
+    assert replaced(change, **processes) == {"store", "shown"}
 
 
 def test_rule_3_services_that_only_meet_each_other_begin_anew_one_by_one() -> None:
@@ -116,23 +120,8 @@ def test_rule_3_services_that_only_meet_each_other_begin_anew_one_by_one() -> No
     assert replaced("runKey=2", **processes) == set()
 
 
-def test_rule_3_what_a_service_of_the_run_connects_to_is_of_the_run() -> None:
-    front = {**SERVICE, "binds": "front", "connects": ["store"]}
-    processes = {"actor": {**SLEEP, "connects": ["front"]}, "front": front, "store": {**SERVICE, "binds": "store"}}
-    assert replaced("runKey=2", **processes) == {"front", "store"}
-    assert replaced("runKey=2", **{**processes, "front": {**front, "keep": True}}) == set()
-
-
-def test_rule_3_keep_false_begins_anew_with_each_run() -> None:
-    assert replaced("runKey=2", actor=SLEEP, board={**SERVICE, "keep": False}) == {"board"}
-
-
-@pytest.mark.parametrize("keep", [{}, {"keep": True}])
-def test_rule_3_what_is_told_the_pods_of_a_run_begins_anew_with_it(keep: dict[str, object]) -> None:
-    processes = {
-        "actor": {**SLEEP, "binds": "frames", "replicas": 2},
-        "board": {**SERVICE, **keep, "connects": ["frames"]},
-    }
+def test_rule_3_what_is_told_the_pods_of_a_run_begins_anew_with_it() -> None:
+    processes = {"actor": {**SLEEP, "binds": "frames", "replicas": 2}, "board": {**STAYS, "connects": ["frames"]}}
     assert replaced("runKey=2", **processes) == {"board"}
     objects = native_objects(chart_of(experiment_of(processes=processes)))
     run = dig(one(objects, "StatefulSet"), "spec", "template", "metadata", "labels", "symph.dev/run")
@@ -145,7 +134,7 @@ def test_rule_4_a_new_chart_version_alone_keeps_the_run() -> None:
 
 
 def test_rules_5_and_9_the_readme_and_notes_say_what_helm_does(tmp_path: Path) -> None:
-    chart = pair()
+    chart = pair(server={"until": "uninstall"})
     assert b"--cleanup-on-fail" in chart.files["README.md"]
     assert b"rollback" in chart.files["README.md"]
     where = write_chart(chart, tmp_path)
@@ -164,9 +153,8 @@ def test_rule_6_values_of_another_version_are_refused(version: str, tmp_path: Pa
 
 
 def test_rule_7_what_runs_on_is_a_warning() -> None:
-    experiment = experiment_of(processes={**PAIR, "late": {"command": ["x"]}}, done_when=["client"])
-    warned = [finding.path for finding in lint(chart_of(experiment)) if finding.rule == "runs-on"]
-    assert sorted(warned) == ["groups.late.containers.late", "groups.server.containers.server"]
+    warned = [finding.path for finding in lint(pair(server={"until": "uninstall"})) if finding.rule == "runs-on"]
+    assert warned == ["groups.server.containers.server"]
 
 
 # --- values and templates --------------------------------------------------------------------------------------------
@@ -199,8 +187,9 @@ def test_rule_17_a_null_in_an_overlay_is_refused() -> None:
 def test_rule_20_workload_names_stay_below_52_and_never_meet() -> None:
     experiment = experiment_of(processes={"a" * 39 + "1": {"command": ["x"]}, "a" * 39 + "2": {"command": ["x"]}})
     objects = native_objects(chart_of(experiment), release="release" + "-long" * 8)
-    names = [key[1] for key in objects if key[0] == "Job"]
+    names = [key[1] for key, item in objects.items() if key[0] == "Job" and not is_conductor(item)]
     assert len(names) == 2
+    assert all(len(key[1]) <= 63 for key in objects)
     assert max(map(len, names)) <= 52
 
 
@@ -220,7 +209,7 @@ def test_rule_21_two_objects_of_one_name_are_found() -> None:
 
 
 def test_rule_22_a_bound_port_is_probed() -> None:
-    container = dig(one(native_objects(pair()), "StatefulSet"), "spec", "template", "spec", "containers", 0)
+    container = dig(one(native_objects(pair()), "Job", "server"), "spec", "template", "spec", "initContainers", 0)
     assert dig(container, "readinessProbe") == {"tcpSocket": {"port": "data"}}
 
 

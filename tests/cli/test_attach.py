@@ -68,9 +68,10 @@ def test_within_a_pane_of_the_experiment_it_goes_to_another(own: Own, tmp_path: 
     run = start(
         tmp_path,
         processes={
-            "shell": {"command": command, "env": passed, "retries": 0, "local": {"on_exit": "keep"}},
+            "shell": {"command": command, "env": passed, "retries": 0},
             "b": {"command": ["sleep", "300"]},
         },
+        on_failure="continue",
     )
     until(lambda: run.state().processes[0].phase == "done")
     assert current(run) == "1"
@@ -90,7 +91,7 @@ def test_within_a_pane_of_another_experiment_it_refuses(own: Own, tmp_path: Path
 PROCESSES = {
     "learner": {"cmds": ["printf 'step 1\\n\\033[31mstep 2\\033[2J\\033]0;evil\\007\\n'; exec sleep 300"]},
     "agent": {"cmds": ["echo agent $SYMPH_INDEX speaks; exec sleep 300"], "replicas": 2},
-    "done": {"cmds": ["echo last words; exit 3"], "retries": 0, "local": {"on_exit": "keep"}},
+    "done": {"cmds": ["echo last words; exit 3"], "retries": 0},
 }
 
 
@@ -111,7 +112,7 @@ def press(own: Own, *keys: str) -> None:
 
 
 def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, tmp_path: Path) -> None:
-    run = start(tmp_path, processes=PROCESSES)
+    run = start(tmp_path, processes=PROCESSES, on_failure="continue")
     until(lambda: run.state().processes[3].phase == "failed")
     # In a locale without UTF-8, tmux answers with _ for every non-ASCII character.
     own.type("env -u TMUX LC_ALL=C symph attach exp --tile")
@@ -137,7 +138,7 @@ def test_all_stand_side_by_side_with_states_and_leaving_ends_nothing(own: Own, t
 
 
 def test_chosen_ones_of_a_run_that_has_ended_are_shown(own: Own, tmp_path: Path) -> None:
-    run = start(tmp_path, processes=PROCESSES)
+    run = start(tmp_path, processes=PROCESSES, on_failure="continue")
     until(lambda: run.state().processes[3].phase == "failed")
     up.down(run)
     own.type("env -u TMUX symph attach exp --tile agent-0 done")
@@ -161,7 +162,7 @@ def settings(own: Own) -> list[str]:
 def test_in_the_users_own_session_a_window_comes_and_goes_and_no_setting_changes(
     own: Own, tmp_path: Path, number: signal.Signals
 ) -> None:
-    run = start(tmp_path, processes=PROCESSES)
+    run = start(tmp_path, processes=PROCESSES, on_failure="continue")
     until(lambda: run.state().processes[3].phase == "failed")
     own.tmux("set-option", "-gw", "remain-on-exit", "on")
     before = settings(own)
@@ -199,7 +200,7 @@ def test_tiles_for_which_tmux_finds_no_room_leave_nothing_behind(own: Own, tmp_p
 def test_what_makes_no_sense_is_refused_with_the_way_out(
     own: Own, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    start(tmp_path, processes=PROCESSES)
+    start(tmp_path, processes=PROCESSES, on_failure="continue")
     own.type("symph attach exp --tile")
     own.seen("symph attach exp --tile --into-current", "or --nested")
     monkeypatch.delenv("TMUX", raising=False)

@@ -317,7 +317,7 @@ def test_the_logs_of_a_process_that_has_ended_are_found_by_the_name_of_its_exper
 
 def test_one_failure_beside_others_that_run_is_no_failed_experiment(tmp_path: Path) -> None:
     processes = "{bad: {cmds: ['exit 3']}, good: {command: [sleep, '300']}}"
-    symph("up", spec(tmp_path, f"name: exp\nlocal: {{on_exit: keep}}\nprocesses: {processes}\n"))
+    symph("up", spec(tmp_path, f"name: exp\non_failure: continue\nprocesses: {processes}\n"))
     eventually(lambda: "running (1 failed)" in symph("ls").stdout, 60)
     for verb in (["describe", "exp"], ["status", "exp"], ["top", "exp", "--once"]):
         assert "failed" in symph(*verb).stdout

@@ -54,7 +54,7 @@ _CASES: dict[str, dict[str, object]] = {
         **one(mounts=[{"volume": "v", "at": "/v"}]),
         "volumes": {"v": {"type": "host_path", "path": "/x"}},
     },
-    "a kept service": {"processes": {**_TWO, "c": {**_RUN, "lifecycle": "service", "keep": True}}},
+    "a kept service": {"processes": {**_TWO, "c": {**_RUN, "lifecycle": "service", "until": "uninstall"}}},
     # Objects that Argo CD's project refuses.
     "rights": {**one(), "workload": {"kind": "argo"}},
     "an aggregator": {

@@ -45,10 +45,12 @@ class Place:
     flags: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
 
-    def launch(self, name: str = "exp", *, force: bool = False, until: str = "", **processes: Any) -> None:
+    def launch(
+        self, name: str = "exp", *, force: bool = False, until: str = "", on_failure: str = "stop", **processes: Any
+    ) -> None:
         """Start an experiment of these processes, or commands, and wait until it is in a state."""
         records = {key: {"command": value} if isinstance(value, list) else value for key, value in processes.items()}
-        data = {"name": name, "image": "python:3.12-slim", "processes": records}
+        data = {"name": name, "image": "python:3.12-slim", "processes": records, "on_failure": on_failure}
         self.cluster.launch(from_data(data), force=force)
         if until:
             self.wait(until, name)
@@ -103,7 +105,8 @@ class TestStates:
         place.launch(
             run={"command": FOREVER, "replicas": 2},
             good={"command": sh("exit 0"), "replicas": 2},
-            bad={"command": sh("exit 3"), "restart": "never", "local": {"on_exit": "keep"}},
+            bad={"command": sh("exit 3"), "restart": "never"},
+            on_failure="continue",
         )
         eventually(lambda: _counts(place) == {"run": (2, 0, 0), "good": (0, 2, 0), "bad": (0, 0, 1)}, 60, "the counts")
         status = place.cluster.describe("exp")

@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from symphony_charts.integrations.symphony.kube import KubeExperimentSpec
+from symphony_charts.kinds.base import is_conductor
 
 Object = dict[str, Any]
 
@@ -19,8 +20,8 @@ def two(**fields: Any) -> tuple[Any, Any, Any]:
 
 
 def compiled(exp: Any, kind: str) -> list[Object]:
-    """Return the objects of a kind, without tests of the chart."""
-    found = yaml.safe_load_all(exp.compile())
+    """Return the objects of a kind, without tests of the chart and the conductor."""
+    found = (item for item in yaml.safe_load_all(exp.compile()) if not is_conductor(item))
     return [item for item in found if item["kind"] == kind and "helm.sh/hook" not in str(item["metadata"])]
 
 

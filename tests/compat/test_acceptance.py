@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from symphony_charts.kinds.base import is_conductor
 from tests.compat.conftest import Script
 from tests.waiting import eventually
 
@@ -84,7 +85,7 @@ def test_what_is_said_of_a_lone_process_stands_in_its_pod() -> None:
     pods = {
         item["metadata"]["labels"]["symph.dev/group"]: item["spec"]["template"]["spec"]
         for item in documents
-        if item["kind"] in ("Job", "StatefulSet")
+        if item["kind"] in ("Job", "StatefulSet") and not is_conductor(item)
     }
     assert sorted(pods) == [*(f"agent{i}" for i in range(8)), "group", "tb"]
     tb = pods["tb"]

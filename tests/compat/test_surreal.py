@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from symphony_charts.integrations.symphony.spec import ExperimentSpec
+from symphony_charts.kinds.base import is_conductor
 from tests.compat.conftest import EXAMPLES, Script
 
 LAUNCHER = EXAMPLES / "symphony" / "surreal_kube.py"
@@ -64,7 +65,8 @@ def launch(script: Script, settings: Object, tmp_path: Path) -> Script:
 
 
 def of_kind(objects: list[Object], kind: str) -> list[Object]:
-    return [item for item in objects if item["kind"] == kind and "helm.sh/hook" not in str(item["metadata"])]
+    made = [item for item in objects if item["kind"] == kind and not is_conductor(item)]
+    return [item for item in made if "helm.sh/hook" not in str(item["metadata"])]
 
 
 def pods_of(objects: list[Object]) -> dict[str, Object]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import yaml
 
+from symphony_charts.kinds.base import is_conductor
 from tests.e2e.programs import Output, Programs
 from tests.e2e.rig.api import Api, Object
 from tests.waiting import eventually
@@ -54,11 +55,15 @@ class Release:
 
     # --- objects in the cluster ---
 
-    def objects(self, kind: str) -> list[Object]:
-        """Return the objects of one kind (``jobs``, ``pods``...) that have the release's label."""
+    def objects(self, kind: str, *, with_conductor: bool = False) -> list[Object]:
+        """Return the objects of one kind (``jobs``, ``pods``...) that have the release's label.
+
+        Without those of its conductor, which ends a run and is no part of the experiment.
+        """
         selector = f"app.kubernetes.io/instance={self.name}"
         argv = ["-n", self.namespace, "get", kind, "-l", selector, "-o", "json"]
-        return list(json.loads(self.programs.kubectl(*argv))["items"])
+        items = json.loads(self.programs.kubectl(*argv))["items"]
+        return [item for item in items if with_conductor or not is_conductor(item)]
 
     def pods(self, *, with_tests: bool = False) -> list[Object]:
         """Return its pods, by default without those of ``helm test``."""
@@ -85,15 +90,16 @@ class Release:
         eventually(is_so, timeout_s, lambda: f"started\n{describe(self.programs, self.namespace)}")
 
     def wait_ready(self, timeout_s: float = 60) -> None:
-        """Return when every pod is ready and there is one for each Job and StatefulSet."""
+        """Return when every pod is ready and there is one for each StatefulSet and Job that is not suspended."""
         eventually(self._are_pods_ready, timeout_s, lambda: f"ready\n{describe(self.programs, self.namespace)}")
 
     def wait_gone(self, timeout_s: float = 60) -> None:
         kinds = "jobs,statefulsets,services,configmaps,secrets,pods,networkpolicies,ingresses"
+        kinds += ",serviceaccounts,roles,rolebindings"
         eventually(
-            lambda: not [o for o in self.objects(kinds) if not _is_test(o)],
+            lambda: not [o for o in self.objects(kinds, with_conductor=True) if not _is_test(o)],
             timeout_s,
-            lambda: "gone: " + ", ".join(_title(o) for o in self.objects(kinds)),
+            lambda: "gone: " + ", ".join(_title(o) for o in self.objects(kinds, with_conductor=True)),
         )
 
     @property
@@ -105,10 +111,10 @@ class Release:
         for job in jobs:
             failed = _condition(job, "Failed")
             assert not failed, f"{_title(job)} failed: {failed}\n{describe(self.programs, self.namespace)}"
-        return bool(jobs) and all(_condition(job, "Complete") for job in jobs)
+        return bool(jobs) and all(_condition(job, "Complete") or job["spec"].get("suspend") for job in jobs)
 
     def _are_pods_ready(self) -> bool:
-        wanted = sum(o["spec"].get("parallelism", 1) for o in self.objects("jobs"))
+        wanted = sum(o["spec"].get("parallelism", 1) for o in self.objects("jobs") if not o["spec"].get("suspend"))
         wanted += sum(o["spec"].get("replicas", 1) for o in self.objects("statefulsets"))
         ready = [p for p in self.pods() if _condition(p, "Ready") and "deletionTimestamp" not in p["metadata"]]
         return bool(wanted) and len(ready) == wanted

@@ -27,6 +27,15 @@ image: busybox:1.37.0
 processes:
   nap: {{cmds: ["echo {word}"]}}
 """
+_RUN = """\
+name: rl
+image: busybox:1.37.0
+done_when: [trainer]
+processes:
+  trainer: {cmds: [sleep 1]}
+  actor: {cmds: [sleep 600], grace_period: 1, connects: [frames]}
+  replay: {cmds: [sleep 600], grace_period: 1, lifecycle: service, binds: frames}
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +191,39 @@ def test_diff_says_what_argo_cd_does(team: Team) -> None:
     assert not team.jobs(elsewhere, "naps")
     assert team.jobs(team.prod, "naps")
     team.argo.programs.kubectl("delete", "namespace", elsewhere, "--wait=false")
+
+
+def test_what_ended_with_its_run_stays_so_under_argo_cd(team: Team) -> None:
+    """The conductor suspends Jobs: Argo CD sees no difference, and another publish resumes nothing."""
+    programs, app = team.argo.programs, "ml-charts-dev-ml-rl"
+    account = ("--verb=get,patch", "--resource=jobs"), ("--role=conductor", f"--serviceaccount={team.dev}:conductor")
+    for kind, words in (("serviceaccount", ()), ("role", account[0]), ("rolebinding", account[1])):
+        programs.kubectl("-n", team.dev, "create", kind, "conductor", *words)
+    (team.folder / "rl.yaml").write_text(_RUN)
+    team.symph("publish", "rl.yaml", "--env", "dev", "--env-set", "conductor.serviceAccountName=conductor")
+
+    def ended() -> dict[str, bool]:
+        found = programs.get("-n", team.dev, "jobs", "-l", "app.kubernetes.io/instance=rl")["items"]
+        return {
+            str(job["metadata"]["labels"].get("symph.dev/group")): bool(job["spec"].get("suspend")) for job in found
+        }
+
+    wanted = {"trainer": False, "actor": True, "replay": True, "None": False}
+    eventually(
+        lambda: ended() == wanted and team.argo.synced(app), _WAIT_S, lambda: f"{ended()}\n{team.state(team.dev)}"
+    )
+    jobs = team.jobs(team.dev, "rl")
+
+    team.publish("other", "else")
+    team.wait_synced("dev", "other", "0.1.0")
+    compared = team.argo.application(app)["status"]["reconciledAt"]
+    team.argo.programs.kubectl(
+        "-n", team.argo.namespace, "annotate", "application", app, "argocd.argoproj.io/refresh=hard"
+    )
+    is_compared = lambda: team.argo.application(app)["status"]["reconciledAt"] != compared  # noqa: E731
+    eventually(is_compared, _WAIT_S, lambda: team.state(team.dev))
+    assert team.argo.application(app)["status"]["sync"]["status"] == "Synced"
+    assert (team.jobs(team.dev, "rl"), ended()) == (jobs, wanted)
 
 
 def test_status_says_why_argo_cd_cannot_apply_it(team: Team) -> None:

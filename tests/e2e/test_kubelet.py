@@ -85,6 +85,35 @@ def test_files_of_maps_and_secrets_have_their_modes_and_cannot_be_written(here: 
     assert "Read-only file system" in said
 
 
+def test_a_pod_has_the_rights_of_its_account_and_no_more(here: Here, namespace: str) -> None:
+    """Kubectl finds the API server and the token by itself, and RBAC decides."""
+    rbac = "rbac.authorization.k8s.io"
+    kubectl = "kubectl get pods -o name; kubectl get secrets; kubectl auth whoami -o jsonpath={.status.userInfo}; true"
+    here.apply(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "reader"}},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "Role",
+            "metadata": {"name": "reader"},
+            "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}],
+        },
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": "reader"},
+            "roleRef": {"apiGroup": rbac, "kind": "Role", "name": "reader"},
+            "subjects": [{"kind": "ServiceAccount", "name": "reader"}],
+        },
+    )
+    here.pod("asks", ["sh", "-c", f"exec 2>&1; {kubectl}"], {"serviceAccountName": "reader"})
+    said = here.output("asks")
+    assert "pod/asks\n" in said
+    assert "secrets is forbidden" in said
+    assert f'"username":"system:serviceaccount:{namespace}:reader"' in said
+    here.pod("mute", ["sh", "-c", f"exec 2>&1; {kubectl}"], {"automountServiceAccountToken": False})
+    assert "system:serviceaccount" not in here.output("mute")
+
+
 def test_a_host_path_is_seen_and_not_written(here: Here) -> None:
     volumes = [{"name": "h", "hostPath": {"path": "/usr/share"}}]
     mounts = [{"name": "h", "mountPath": "/host"}]

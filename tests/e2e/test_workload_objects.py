@@ -30,7 +30,7 @@ class Definition:
 
 
 _SEED, _COUNT = int(os.environ.get("SYMPH_SEED", "1")), int(os.environ.get("SYMPH_SOAK", "12"))
-_BUILT_IN = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1")
+_BUILT_IN = ("v1", "apps/v1", "batch/v1", "networking.k8s.io/v1", "rbac.authorization.k8s.io/v1")
 _APPWRAPPERS = {"path": "config/crd/bases/workload.codeflare.dev_appwrappers.yaml"}
 DEFINITIONS = {
     "jobset": Definition(

@@ -123,12 +123,13 @@ def test_what_is_not_submitted_is_only_a_template() -> None:
     assert not kinds & {"Workflow", "CronWorkflow", "Job"}
 
 
+def _is_job_of_run(item: Mapping[str, object]) -> bool:
+    return item["kind"] == "Job" and not is_conductor(item)
+
+
 def test_the_jobs_are_those_of_kind_jobs_but_for_the_owner_and_the_run() -> None:
-    jobs = [
-        item
-        for (kind, _), item in native(workload={"kind": "jobs"}, processes=_WITH_CACHE).items()
-        if kind == "Job" and not is_conductor(item)
-    ]
+    objects = native(workload={"kind": "jobs"}, processes=_WITH_CACHE)
+    jobs = [item for item in objects.values() if _is_job_of_run(item)]
     wrapped = list(manifests_of(of_kind(native(processes=_WITH_CACHE), "WorkflowTemplate")))
     runs = {item["metadata"]["labels"]["symph.dev/run"] for item in (*jobs, *wrapped)}  # type: ignore[index]
     texts = [
@@ -237,16 +238,9 @@ def test_lint_looks_into_the_jobs_of_a_flow() -> None:
 
 
 def test_a_flow_asks_for_what_its_jobs_ask_for() -> None:
-    wanted, got = (
-        demands_of(
-            [
-                dict(item)
-                for (kind, _), item in native(workload={"kind": name}, processes=_WITH_CACHE).items()
-                if kind == of and not is_conductor(item)
-            ]
-        )
-        for name, of in (("jobs", "Job"), ("argo", "WorkflowTemplate"))
-    )
+    objects = native(workload={"kind": "jobs"}, processes=_WITH_CACHE)
+    wanted = demands_of([dict(item) for item in objects.values() if _is_job_of_run(item)])
+    got = demands_of([dict(of_kind(native(processes=_WITH_CACHE), "WorkflowTemplate"))])
     assert got == wanted
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.chart.lint.kubernetes import check_schemas
+from symphony_charts.kinds.base import is_conductor
 from symphony_charts.kinds.registry import KINDS, kind_called, kind_for, kind_of, opened, parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from tests.chart.harness import chart_of, experiment_of, native_objects
@@ -16,10 +17,10 @@ _REPLICAS = {"learner": 1, "actor": 3}
 
 
 def objects_of(name: str) -> list[dict[str, Any]]:
-    """Return the objects of an experiment of two groups under a kind."""
+    """Return the objects of an experiment of two groups under a kind, without its conductor."""
     processes = {group: {"command": ["x"], "replicas": count} for group, count in _REPLICAS.items()}
     chart = chart_of(experiment_of(processes=processes, workload={"kind": name}))
-    return list(native_objects(chart).values())
+    return [item for item in native_objects(chart).values() if not is_conductor(item)]
 
 
 def runs_of(name: str) -> list[dict[str, Any]]:

@@ -68,8 +68,7 @@ def test_a_conductor_waits_for_the_object_and_may_end_the_services_beside_it(kin
     resource, api, plural = _WATCHED[whole["kind"]]
     (container,) = conductor["spec"]["template"]["spec"]["containers"]
     state = ".status.state" if kind == "mcad" else ".status.phase"
-    assert {one["name"]: one["value"] for one in container["env"]} == {"RESOURCE": resource, "STATE": state}
-    assert container["args"] == ["0", "stop", whole["metadata"]["name"], "--", "--", *names]
+    assert container["args"] == ["0", "stop", resource, state, whole["metadata"]["name"], "--", "--", *names]
     (role,) = [item for item in objects if item["kind"] == "Role"]
     assert role["rules"] == [
         {"apiGroups": [api], "resources": [plural], "resourceNames": [whole["metadata"]["name"]], "verbs": ["get"]},

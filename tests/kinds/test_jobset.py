@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from symphony_charts.spec.model import Experiment
 from tests.chart.harness import chart_of, experiment_of, native_objects
-from tests.linting import lint
 
 _NAME = "an-experiment-with-a-rather-long-name"
 _LONG = "a-process-whose-name-is-long-too"
@@ -29,8 +27,12 @@ def test_the_set_ends_with_the_groups_that_say_so() -> None:
     assert spec["successPolicy"] == {"operator": "All", "targetReplicatedJobs": ["learner"]}
 
 
-def test_without_done_when_all_must_succeed() -> None:
-    assert "successPolicy" not in job_set()["spec"]
+def test_without_done_when_all_but_services_must_succeed() -> None:
+    made = job_set()["spec"]
+    members = {member["name"] for member in made["replicatedJobs"]}
+    assert set(made["successPolicy"]["targetReplicatedJobs"]) == members - {"board"}
+    alone = {name: process for name, process in _PROCESSES.items() if name != "board"}
+    assert "successPolicy" not in job_set(processes=alone)["spec"]
 
 
 def test_a_child_has_at_most_52_characters() -> None:
@@ -43,16 +45,3 @@ def test_what_may_change_in_a_job_but_not_in_a_set_is_a_new_run() -> None:
     late = {**_PROCESSES, "learner": {**_PROCESSES["learner"], "deadline": 60}}
     made = [job_set(), job_set("groups.learner.retries=3"), job_set(processes=late), job_set(done_when=["learner"])]
     assert len({item["metadata"]["name"] for item in made}) == len(made)
-
-
-def test_lint_says_of_services_alone_that_they_run_on() -> None:
-    done = {"processes": _PROCESSES, "done_when": ["learner"]}
-    of_set = experiment_of(**done, workload={"kind": "jobset"})
-    of_jobs = experiment_of(**done)
-    assert running_on(of_set) == ["groups.board.containers.board"]
-    assert running_on(of_jobs) == sorted([f"groups.{_LONG}.containers.{_LONG}", "groups.board.containers.board"])
-
-
-def running_on(experiment: Experiment) -> list[str]:
-    """Return the paths of lint's findings about workloads that keep running."""
-    return sorted(one.path for one in lint(chart_of(experiment)) if one.rule == "runs-on")

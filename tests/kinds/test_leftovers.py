@@ -16,7 +16,7 @@ from symphony_charts.kinds.base import is_conductor, is_service
 from symphony_charts.kinds.registry import failure_difference, runs_on
 from symphony_charts.prepare import prepare
 from symphony_charts.spec.files import read
-from symphony_charts.spec.pods import pods_of, pods_that_end
+from symphony_charts.spec.pods import find_process, pods_of, pods_that_end
 from tests.chart.harness import built_of, experiment_of
 from tests.spec.drawn_experiments import Drawn, draw
 
@@ -95,7 +95,7 @@ def _alive_after_the_end(objects: Sequence[Mapping[str, Any]]) -> set[str]:
     ended: set[str] = set()
     for item in objects:
         if is_conductor(item) and item["kind"] == "Job":
-            *deciding, services = " ".join(item["spec"]["template"]["spec"]["containers"][0]["args"][2:]).split("--")
+            *deciding, services = " ".join(item["spec"]["template"]["spec"]["containers"][0]["args"][4:]).split("--")
             assert not set(services.split()) & set(" ".join(deciding).split())
             ended |= set(services.split())
     alive = set()
@@ -109,8 +109,8 @@ def _alive_after_the_end(objects: Sequence[Mapping[str, Any]]) -> set[str]:
             # A set ends with its targets; a service among them never does.
             alive |= services if any(is_service(members[target]) for target in targets) else set()
     if "Role" in kinds:
-        (rule,) = next(item for item in objects if item["kind"] == "Role")["rules"]
-        assert ended <= set(rule["resourceNames"])
+        rules = next(item for item in objects if item["kind"] == "Role")["rules"]
+        assert ended <= {name for rule in rules if "patch" in rule["verbs"] for name in rule["resourceNames"]}
     return alive
 
 
@@ -125,7 +125,7 @@ def _group(item: Mapping[str, Any]) -> str:
 _CASES = int(os.environ.get("SYMPH_SOAK") or 40)
 
 
-@pytest.mark.parametrize("kind", ["jobs", "jobset"])
+@pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper"])
 def test_what_is_alive_after_the_end_of_a_drawn_experiment_follows_from_the_spec(kind: str, tmp_path: Path) -> None:
     drawn = (each.data for each in draw(int(os.environ.get("SYMPH_SEED") or 1), tmp_path))
     ends = 0
@@ -136,7 +136,11 @@ def test_what_is_alive_after_the_end_of_a_drawn_experiment_follows_from_the_spec
         except SpecError:
             continue
         pods = pods_of(prepared.experiment)
-        of_run = pods_that_end(prepared.experiment) if any(pod.is_finite for pod in pods.values()) else set()
+        done = {find_process(prepared.experiment, name).pod for name in prepared.experiment.done_when}
+        deciding = [pod for name, pod in pods.items() if pod.is_finite and (name in done or not done)]
+        if deciding and not any(pod.settings.replicas for pod in deciding):
+            continue
+        of_run = pods_that_end(prepared.experiment) if deciding else set()
         stays = {name for name, pod in pods.items() if not pod.is_finite and pod.settings.replicas} - of_run
         assert _alive_after_the_end(prepared.objects) == stays, data
         ends += bool(of_run)

@@ -31,7 +31,7 @@ def planned(*waits: int, slot: int = 0, **more: Any) -> PlannedProcess:
         "restart": "never",
         "retries": 0,
         "counts_tries": False,
-        "on_exit": "stop-all",
+        "on_failure": "stop",
         "grace_s": 30,
         "deadline_s": None,
         "log_bytes": 0,

@@ -102,7 +102,7 @@ def test_scale_leaves_stopped_processes_stopped_and_watched_ones_watched(tmp_pat
         assert main(["stop", "z", "exp"]) == 0
     assert main(["scale", "agent=2", "exp"]) == 0
     assert phases(run) == {"agent": "running", "z": "stopped", "agent-1": "running"}
-    assert [process.on_exit for process in run.plan().processes] == ["wait", "stop-all", "wait"]
+    assert [process.on_failure for process in run.plan().processes] == ["wait", "stop", "wait"]
     os.kill(pids(run)["agent-1"], signal.SIGKILL)
     until(lambda: phases(run)["agent-1"] == "failed")
     assert (run_status(run).phase, run_status(run).phase_text) == ("running", "running (1 failed)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,7 +59,7 @@ def test_a_failure_ends_the_run_and_is_remembered_with_its_status_and_limit() ->
 
 def test_the_first_failure_stays_the_one_that_is_told() -> None:
     first = Failure(name="first", status=2, slot=1)
-    plans = [planned(), planned(), planned(on_exit="keep")]
+    plans = [planned(), planned(), planned(on_failure="continue")]
     state, _ = decided(events.Ended(2, 9, NOW), [process(), process("failed"), process()], plans, {0}, failed=first)
     assert (state.failed, state.phase) == (first, "running")
 
@@ -172,16 +173,19 @@ def test_starting_a_failed_process_again_forgives_it_and_gives_hope_to_those_beh
 
 
 def test_a_restart_of_one_failed_process_does_not_forgive_another() -> None:
-    failed, plans = Failure(name="p", status=1, slot=1), [planned(), planned(on_exit="keep"), planned(on_exit="keep")]
+    failed, plans = (
+        Failure(name="p", status=1, slot=1),
+        [planned(), planned(on_failure="continue"), planned(on_failure="continue")],
+    )
     processes = [process(), process("failed", status=1, ended=NOW - 2), process("failed", status=4, ended=NOW - 1)]
     state, _ = decided(events.RestartAsked([1]), processes, plans, {0}, failed=failed)
     assert state.failed == Failure(name="p", status=4, slot=2)
 
 
 def test_a_removed_process_neither_starts_nor_counts_for_the_end_of_the_run() -> None:
-    failed, removed = Failure(name="p", status=1, slot=1), planned(is_removed=True, on_exit="wait")
+    failed, removed = Failure(name="p", status=1, slot=1), planned(is_removed=True, on_failure="wait")
     processes = [process(), process("failed", status=1), process("waiting"), process("stopped"), process("failed")]
-    plans = [planned(), removed, removed, removed, planned(on_exit="wait", is_service=True)]
+    plans = [planned(), removed, removed, removed, planned(on_failure="wait", is_service=True)]
     state, _ = decided(events.RestartAsked([4]), processes, plans, {0}, failed=failed)
     assert (phases(state)[1:4], state.failed) == (["failed", "waiting", "stopped"], None)
     state, _ = transition(State(state.processes, failed=failed), events.Ended(0, 0, NOW), plan_of(*plans), NOW)
@@ -189,7 +193,7 @@ def test_a_removed_process_neither_starts_nor_counts_for_the_end_of_the_run() ->
 
 
 def test_a_watched_process_that_failed_keeps_the_run_until_it_succeeds() -> None:
-    plans = [planned(on_exit="wait"), planned(0)]
+    plans = [planned(on_failure="wait"), planned(0)]
     state, _ = decided(events.Ended(0, 3, NOW), [process(), process("waiting")], plans, {1})
     assert (state.phase, phases(state)) == ("running", ["failed", "waiting"])
     state, _ = transition(state, events.RestartAsked([0]), plan_of(*plans), NOW)
@@ -215,7 +219,7 @@ def test_a_second_stop_is_granted_at_once_and_a_restart_overrides_a_stop() -> No
 
 
 def test_a_stop_of_a_process_that_has_ended_by_itself_does_not_keep_the_run() -> None:
-    plans = [planned(), planned(on_exit="keep")]
+    plans = [planned(), planned(on_failure="continue")]
     state, actions = decided(events.PauseAsked([1]), [process(), process("failed")], plans, {0})
     assert (phases(state)[1], state.processes[1].is_stopped, actions) == ("failed", False, [Act("grant", 1)])
 
@@ -329,7 +333,7 @@ def after(status: int, restart: Restart = "never", *, restarts: int = 0, **more:
     [
         pytest.param(after(0), Decision(action="done"), id="a finite process ends well"),
         pytest.param(after(3), Decision(action="failed", stops=True), id="a failure stops the run by default"),
-        pytest.param(after(3, on_exit="keep"), Decision(action="failed"), id="a failure is kept to itself"),
+        pytest.param(after(3, on_failure="continue"), Decision(action="failed"), id="a failure is kept to itself"),
         pytest.param(after(0, is_service=True), Decision(action="failed", stops=True), id="a service that ends"),
         pytest.param(after(0, "always", is_service=True), Decision(action="restart", delay_s=1.0), id="a service"),
         pytest.param(
@@ -353,3 +357,81 @@ def test_pauses_double_up_to_the_cap() -> None:
 )
 def test_a_status_is_described_by_its_signal(status: int, text: str) -> None:
     assert describe_status(status) == text
+
+
+def test_finite_processes_end_with_the_run_and_services_as_they_ask() -> None:
+    plans = [planned(), planned(), planned(at_end="linger", is_service=True), planned(at_end="stay", is_service=True)]
+    plan = plan_of(*plans, linger_s=30)
+    state, actions = transition(
+        State([process() for _ in plans], frozenset({1, 2, 3})), events.Ended(0, 0, NOW), plan, NOW
+    )
+    assert (state.phase, state.reason, state.ended, state.is_settled) == ("lingering", "finished", NOW, False)
+    assert actions == [Later(30.0, events.LingerOver()), Act("end", 1, 30)]
+    state, actions = transition(replace(state, live=frozenset({2, 3})), events.Ended(1, 143, NOW + 1), plan, NOW + 1)
+    assert (phases(state), state.is_settled, actions) == (["done", "stopped", "running", "running"], True, [])
+    state, actions = transition(state, events.LingerOver(), plan, NOW + 30)
+    assert (state.phase, actions) == ("kept", [Act("end", 2, 30)])
+    state, actions = transition(replace(state, live=frozenset({3})), events.Ended(2, 0, NOW + 31), plan, NOW + 31)
+    assert (state.phase, phases(state)[2:], actions) == ("kept", ["done", "running"], [])
+    state, actions = transition(state, events.StopAsked(), plan, NOW + 40)
+    assert (state.phase, state.reason, actions) == ("stopping", "finished", [Act("end", 3, 30)])
+    state, _ = transition(replace(state, live=frozenset()), events.Ended(3, 143, NOW + 41), plan, NOW + 41)
+    assert (state.phase, state.reason, state.failed) == ("over", "finished", None)
+
+
+def test_a_stop_while_services_linger_ends_all_at_once_and_the_result_stays() -> None:
+    plans = [planned(), planned(at_end="linger", is_service=True)]
+    failed = Failure(name="p", status=3, slot=0)
+    state = State([process("failed"), process()], frozenset({1}), "lingering", "failed", failed, "", NOW, True)
+    state, actions = transition(state, events.StopAsked(), plan_of(*plans, linger_s=99), NOW)
+    assert (state.phase, state.reason, state.failed, actions) == ("stopping", "failed", failed, [Act("end", 1, 30)])
+
+
+@pytest.mark.parametrize(
+    ("at_end", "phase", "expected"),
+    [
+        ("stay", "kept", "backoff"),
+        ("linger", "lingering", "backoff"),
+        ("linger", "kept", "stopped"),
+        ("stop", "lingering", "stopped"),
+    ],
+)
+def test_what_goes_on_after_the_end_is_started_again(at_end: Any, phase: Any, expected: str) -> None:
+    plans = [planned(), planned(at_end=at_end, restart="always", is_service=True), planned(at_end="stay")]
+    state = State([process("done"), process(), process()], frozenset({2}), phase, "finished", None, "", NOW, True)
+    state, _ = transition(state, events.Ended(1, 1, NOW), plan_of(*plans), NOW)
+    assert (state.phase, state.reason, state.failed, phases(state)[1]) == (phase, "finished", None, expected)
+
+
+def test_a_run_is_over_when_the_last_of_what_stayed_has_failed_for_good() -> None:
+    plans = [planned(), planned(at_end="stay", is_service=True)]
+    state = State([process("done"), process()], frozenset(), "kept", "finished", None, "", NOW, True)
+    state, _ = transition(state, events.Ended(1, 1, NOW), plan_of(*plans), NOW)
+    assert (state.phase, state.reason, state.failed, phases(state)[1]) == ("over", "finished", None, "failed")
+
+
+def test_who_takes_over_a_run_that_has_ended_starts_only_what_goes_on() -> None:
+    stay = planned(at_end="stay", restart="always", is_service=True)
+    plans = [planned(), planned(restart="always"), planned(at_end="linger", is_service=True), stay, stay]
+    processes = [process("done"), process(), process(), process("backoff", ended=NOW - 1), process()]
+    state = State(processes, frozenset({1, 2, 4}), "lingering", "finished", None, "", NOW - 10)
+    after, actions = transition(state, events.TakenOver(), plan_of(*plans, linger_s=15), NOW)
+    restart = Later(0.0, events.RestartDue(3, NOW - 1))
+    attended = [Act("attend", 2), restart, Act("attend", 4)]
+    assert actions == [Later(5.0, events.LingerOver()), Act("end", 1, 30), *attended]
+    after, actions = transition(replace(state, phase="kept"), events.TakenOver(), plan_of(*plans, linger_s=15), NOW)
+    assert actions == [Act("end", 1, 30), Act("end", 2, 30), restart, Act("attend", 4)]
+    assert (after.phase, after.reason) == ("kept", "finished")
+
+
+@pytest.mark.parametrize("event", [events.RestartAsked([0, 1]), events.PauseAsked([0, 1])])
+def test_a_request_reaches_only_what_goes_on(event: Event) -> None:
+    plans = [planned(), planned(at_end="stay", is_service=True)]
+    state = State([process("done"), process()], frozenset({1}), "kept", "finished", None, "", NOW, True)
+    after, actions = transition(state, event, plan_of(*plans), NOW)
+    assert (phases(after), actions) == (["done", "running"], [Act("end", 1, 30)])
+
+
+def test_a_run_of_services_does_not_end_with_their_steps() -> None:
+    plans = [planned(is_step=True), planned(is_service=True)]
+    assert verdict(at("done", "running"), plans, aims=[]) is None

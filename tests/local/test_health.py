@@ -200,7 +200,7 @@ def test_a_probe_that_hangs_holds_nothing_up_and_is_killed(tmp_path: Path) -> No
     run = start(
         tmp_path,
         processes={"a": {**python("input()"), "ready": hang}, "b": python("raise SystemExit(4)")},
-        local={"on_exit": "keep"},
+        on_failure="continue",
     )
     until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
     pid = int((tmp_path / "pid").read_text())

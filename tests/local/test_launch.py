@@ -31,9 +31,9 @@ MANY = 120
 
 @pytest.mark.usefixtures("tmux")
 def test_a_death_is_known_while_others_are_still_being_started(tmp_path: Path) -> None:
-    first = {"command": ["/bin/sh", "-c", "exit 3"], "restart": "never", "local": {"on_exit": "keep"}}
+    first = {"command": ["/bin/sh", "-c", "exit 3"], "restart": "never"}
     others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(MANY)}
-    run = start(tmp_path, processes={"first": first, **others})
+    run = start(tmp_path, processes={"first": first, **others}, on_failure="continue")
     known = run.state().processes
     assert (known[0].phase, known[0].status) == ("failed", 3)
     assert (known[0].started or 0) <= (known[0].ended or 0) < (known[MANY].started or 0)

@@ -52,8 +52,8 @@ def systemd(need_tool: Callable[[str], str]) -> Systemd:
 
 def up(systemd: Systemd, folder: Path, **processes: object) -> subprocess.CompletedProcess[str]:
     spec = folder / "spec.json"
-    local = {"limits": True, "tty": False, "on_exit": "keep"}
-    spec.write_text(json.dumps({"name": "exp", "processes": processes, "local": local}))
+    local = {"limits": True, "tty": False}
+    spec.write_text(json.dumps({"name": "exp", "processes": processes, "local": local, "on_failure": "continue"}))
     return systemd.run(sys.executable, "-c", MAIN, "up", str(spec), "--wait")
 
 
@@ -202,7 +202,8 @@ def test_a_limited_process_starts_in_a_scope_and_others_do_not(tmp_path: Path, s
     run = start(
         tmp_path,
         processes={"a": limited, "b": python("pass")},
-        local={"limits": True, "tty": False, "on_exit": "keep"},
+        local={"limits": True, "tty": False},
+        on_failure="continue",
     )
     assert local_run.wait(run) == 9
     assert log_of(run, "a") == "False %H #{pid}\n"

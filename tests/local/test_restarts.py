@@ -28,13 +28,6 @@ SOON = python("import time; time.sleep(0.7)")
 FOREVER = python("input()")
 # Records its start time, and fails.
 TIMED = "import time; print(time.time(), flush=True); time.sleep({}); raise SystemExit(1)"
-# Succeeds on its third start.
-THIRD = """
-import os
-times = os.path.getsize('n') if os.path.exists('n') else 0
-open('n', 'a').write('x')
-raise SystemExit(0 if times >= 2 else 7)
-"""
 # Ends successfully, slowly.
 SLOW = """
 import signal, sys, time
@@ -57,43 +50,30 @@ def quicker(run: Run, **backoff: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("others", "local", "expected"),
+    ("others", "on_failure", "expected"),
     [
-        pytest.param({"b": FOREVER}, {}, ["failed", "stopped"], id="a failure stops all"),
-        pytest.param({"b": SOON}, {"on_exit": "keep"}, ["failed", "done"], id="with keep the others go on"),
+        pytest.param({"b": FOREVER}, "stop", ["failed", "stopped"], id="a failure stops all"),
+        pytest.param({"b": SOON}, "continue", ["failed", "done"], id="with continue the others go on"),
         pytest.param(
             {"s": {**FOREVER, "lifecycle": "service"}},
-            {"on_exit": "keep"},
+            "continue",
             ["failed", "stopped"],
-            id="with keep services do not hold up the end",
+            id="with continue services do not hold up the end",
         ),
         pytest.param(
             {"b": {**FOREVER, "after": "a"}, "c": {**FOREVER, "after": "b"}},
-            {"on_exit": "keep"},
+            "continue",
             ["failed", "stopped", "stopped"],
-            id="with keep those that wait for a failed process do not hold up the end",
+            id="with continue those that wait for a failed process do not hold up the end",
         ),
     ],
 )
-def test_a_failure_ends_the_run_as_on_exit_asks(
-    others: dict[str, object], local: dict[str, object], expected: list[str], tmp_path: Path
+def test_a_failure_ends_the_run_as_on_failure_asks(
+    others: dict[str, object], on_failure: str, expected: list[str], tmp_path: Path
 ) -> None:
-    run = start(tmp_path, processes={"a": FAIL, **others}, local=local)
+    run = start(tmp_path, processes={"a": FAIL, **others}, on_failure=on_failure)
     assert local_run.wait(run) == 5
     assert (phases(run), run.state().phase) == (expected, "failed")
-
-
-def test_with_restart_a_process_is_started_again_without_retries(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": python(THIRD)}, local={"on_exit": "restart"})
-    assert local_run.wait(run) == 0
-    assert run.state().processes[0].restarts == 2
-
-
-def test_what_a_process_says_itself_counts_more(tmp_path: Path) -> None:
-    kept = {**FAIL, "local": {"on_exit": "keep"}}
-    run = start(tmp_path, processes={"a": kept, "b": SOON})
-    assert local_run.wait(run) == 5
-    assert phases(run) == ["failed", "done"]
 
 
 TRY = "import os; print(os.environ.get('SYMPH_ATTEMPT'), flush=True); raise SystemExit({})"
@@ -107,7 +87,7 @@ raise SystemExit(11 + number)
 
 
 def test_earlier_tries_are_kept_with_their_statuses_and_causes(tmp_path: Path) -> None:
-    run = start(tmp_path, processes={"a": {**python(_COUNTING), "retries": 2}, "b": FOREVER}, local={"on_exit": "keep"})
+    run = start(tmp_path, processes={"a": {**python(_COUNTING), "retries": 2}, "b": FOREVER}, on_failure="continue")
     quicker(run, base_s=0.1)
     until(lambda: phases(run)[0] == "failed")
     status = run_status(run)
@@ -213,7 +193,7 @@ def test_tmux_killed_while_nobody_watched_is_the_cause_as_well(tmp_path: Path) -
 def test_a_run_that_is_over_at_its_start_lives_until_its_logs_are_written(tmp_path: Path) -> None:
     short = {"command": ["sh", "-c", "echo last words; exit 3"], "restart": "never"}
     for _ in range(5):
-        run = start(tmp_path, processes={f"p{number}": short for number in range(12)}, local={"on_exit": "keep"})
+        run = start(tmp_path, processes={f"p{number}": short for number in range(12)}, on_failure="continue")
         local_run.wait(run)
         assert run.state().ended is not None
         assert [log_of(run, f"p{number}") for number in range(12)] == ["last words\n"] * 12

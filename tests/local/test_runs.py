@@ -20,6 +20,7 @@ from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.runs import Run, find_run
 from symphony_charts.system import package_data, processes
 from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until, wrapper_pids
+from tests.namespace import run_alone
 from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -164,7 +165,7 @@ def test_term_reaches_the_main_process_and_its_handler_is_waited_for(tmp_path: P
 
 def test_processes_that_end_before_they_can_be_watched_are_not_waited_for(tmp_path: Path) -> None:
     short = {"command": ["sh", "-c", "exit 3"], "retries": 1, "local": {"tty": False}}
-    run = start(tmp_path, processes={f"p{number}": short for number in range(24)}, local={"on_exit": "keep"})
+    run = start(tmp_path, processes={f"p{number}": short for number in range(24)}, on_failure="continue")
     deadline = time.monotonic() + 60
     while run.is_live and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -265,6 +266,10 @@ def test_a_terminal_that_is_busy_gets_time_to_read_the_last_output(tmp_path: Pat
     assert float(done.stdout) >= 0.1
 
 
+def test_a_stranger_with_the_number_of_a_lost_log_viewer_gets_no_signal(tmp_path: Path) -> None:
+    run_alone("tests.local.reused_number", str(package_data.path("local") / "wrapper.sh"), str(tmp_path))
+
+
 def test_the_users_own_tmux_server_is_not_touched(
     tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -318,7 +323,7 @@ def test_the_pane_of_a_process_without_a_terminal_shows_its_output(tmp_path: Pat
     run = start(
         tmp_path,
         processes={"a": {**python(program), "local": {"tty": False}}, "b": python("input()")},
-        local={"on_exit": "keep"},
+        on_failure="continue",
     )
     until(lambda: "tty False\nline 0\n" in shown(run))
     until(lambda: run.state().processes[0].phase == "failed")

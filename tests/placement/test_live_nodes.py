@@ -106,7 +106,8 @@ def test_a_group_that_may_use_a_repelling_pods_node_still_counts_as_a_rival() ->
     there = pod("db", "n1", spec=apart({"matchLabels": {"symph.dev/group": "a"}}))
     process = {"command": ["x"], "requests": {"cpu": "2"}}
     other = process | {"replicas": 1, "node_selector": {HOST: "n1"}, "requests": {"cpu": "3"}}
-    data = {"name": "t", "image": "i", "processes": {"a": process | {"replicas": 1}, "b": other}}
+    processes = {"a": process | {"replicas": 1}, "b": other}
+    data = {"name": "t", "image": "i", "processes": processes, "on_failure": "continue"}
     found = prepare_experiment(from_data(data), pools=dump(node("n1"), node("n2"), there), force=True).plan
     assert found is not None
     assert {one.name: one.verdict for one in found.groups} == {"a": "PROVEN", "b": "PACKABLE"}

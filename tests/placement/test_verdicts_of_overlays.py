@@ -21,7 +21,8 @@ def verdicts(pool: dict[str, Any], **processes: dict[str, Any]) -> dict[str, str
         spec = process.pop("spec", {})
         records[name] = {"command": ["x"], "requests": {"cpu": "1"}, "pod_overlay": {"spec": spec}, **process}
     offer = {"name": "lab", "allocatable": {"cpu": "4", "memory": "16Gi"}, "nodes": 2, **pool}
-    experiment = from_data({"name": "e", "image": "a:1", "processes": records})
+    # No failure ends other processes, so that there is no conductor.
+    experiment = from_data({"name": "e", "image": "a:1", "processes": records, "on_failure": "continue"})
     plan = prepare_experiment(experiment, pools=pools_of_data({"pools": [offer]}), force=True).plan
     assert plan is not None
     return {group.name: group.verdict for group in plan.groups}

@@ -32,6 +32,8 @@ from symphony_charts.kinds.registry import KINDS
 
 CONDUCTOR_SCRIPT = "scripts/conductor.sh"
 
+_JOBS = ("jobs", '.status.conditions[?(@.status=="True")].type')
+
 ACCOUNT = ".Values.conductor.serviceAccountName"
 # The objects of a GitOps repository bring this account, since Argo CD takes no rights from Git.
 SHARED_ACCOUNT = ".Values.global.conductorAccount"
@@ -40,10 +42,11 @@ _RBAC = "rbac.authorization.k8s.io"
 _IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "digest": ""}
 
 # A Job has conditions, other objects one word: MCAD says Completed, the others Succeeded.
-SCRIPT = r"""# conductor.sh LINGER ON_FAILURE DECIDING... -- OTHER-JOB... -- SERVICE-JOB...
-linger=$1 on_failure=$2 done= rest= services= place=done
-resource=${RESOURCE:-jobs} state=${STATE:-'.status.conditions[?(@.status=="True")].type'}
-shift 2
+SCRIPT = r"""# conductor.sh LINGER ON_FAILURE RESOURCE STATE-PATH DECIDING... -- OTHER-JOB... -- SERVICE-JOB...
+# A shell as the first process of its container ignores TERM otherwise.
+trap 'exit 143' TERM
+linger=$1 on_failure=$2 resource=$3 state=$4 done= rest= services= place=done
+shift 4
 for word; do
   case $place$word in
     done--) place=rest ;;
@@ -79,7 +82,7 @@ while :; do
 done
 echo "symph: the run is over"
 suspend `echo "$all" | grep -v "$over" | sed 's/ .*//'`
-sleep "$linger"
+sleep "$linger" & wait $!
 suspend $services
 """
 
@@ -106,14 +109,12 @@ def objects(draft: Draft) -> list[Tree]:
         return []
     name = Text("{$fullname}-conductor")
     watched, jobs = draft.kind.watched(), draft.finite
+    resource, path = watched or _JOBS
     whole = Text("{$fullname}-{$run}")
-    rules, env = [], {}
+    rules = []
     if watched:
         jobs, done, rest = draft.ended, [], []
-        env = {
-            "env": [{"name": name, "value": text} for name, text in zip(("RESOURCE", "STATE"), watched, strict=True)]
-        }
-        plural, _, api = watched[0].partition(".")
+        plural, _, api = resource.partition(".")
         rules.append({"apiGroups": [api], "resources": [plural], "resourceNames": [whole], "verbs": ["get"]})
     else:
         done = done_groups(draft) or draft.finite
@@ -128,7 +129,7 @@ def objects(draft: Draft) -> list[Tree]:
     )
     subject = {"kind": "ServiceAccount", "name": name}
     args = Merged(
-        [str(draft.experiment.linger), draft.experiment.on_failure],
+        [str(draft.experiment.linger), draft.experiment.on_failure, resource, path],
         [whole] if watched else _names(draft, done),
         ["--"],
         *([_names(draft, rest)] if rest else []),
@@ -141,7 +142,6 @@ def objects(draft: Draft) -> list[Tree]:
         {
             "command": ["/bin/sh", "-c", File(CONDUCTOR_SCRIPT), "conductor"],
             "args": args,
-            **env,
             "resources": {"requests": {"cpu": "5m", "memory": "32Mi"}, "limits": {"memory": "128Mi"}},
             "securityContext": CONFINED,
         },
@@ -184,7 +184,7 @@ def objects(draft: Draft) -> list[Tree]:
     made_all: Tree = [*(When(is_ours, each) for each in rights), job]
     if watched:
         made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
-    return [When(Either(tuple(runs(group) for group in jobs)), made_all)]
+    return [When(Either(tuple(runs(group) for group in (jobs if watched else [*done, *rest]))), made_all)]
 
 
 def fixed(draft: Draft) -> list[Tree]:

@@ -208,7 +208,7 @@ def _unread_of_group(draft: Draft, group: Group, *, has_pod_groups: bool) -> Ite
     if settings.min_replicas is not None and not is_counted:
         what = f"kind {draft.kind.name} and gang {draft.experiment.workload.gang} do not start its pods together"
         yield _unread(f"{path}.min_replicas", what, "choose a gang that counts pods, or leave it out")
-    if not is_member and settings.retries:
+    if not group.pod.is_finite and settings.retries:
         what = "a pod of services is always started again"
         yield _unread(f"{path}.retries", what, "leave it out, or make it finite")
     if not is_member and settings.deadline is not None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from symphony_charts.errors import SpecError, ToolMissing
 from symphony_charts.integrations.argo.kind import as_json, manifest, parameter
-from symphony_charts.kinds.base import TrialObjects
+from symphony_charts.kinds.base import TrialObjects, is_conductor
 from symphony_charts.kinds.registry import deciding_objects, end_conditions, kind_for
 
 try:
@@ -41,6 +42,8 @@ def sweep_objects(
     At most `parallel` trials run at a time. The Workflow's name ends in a hash of its spec. Raises SpecError if it is
     too large.
     """
+    # The Workflow itself deletes what runs on after a trial.
+    trials = [replace(trial, objects=[item for item in trial.objects if not is_conductor(item)]) for trial in trials]
     templates: list[DAG | Resource] = []
     tasks: dict[str, Task] = {}
     for number, alike in enumerate(_alike(trials)):

@@ -146,11 +146,13 @@ class SubprocBackend(TmuxBackend):
         with contextlib.ExitStack() as stack:
             for stream in streams:
                 stack.enter_context(contextlib.closing(stream))
-            while run.is_live:
+            while not local_run.is_over(run):
                 local_run.ensure_supervised(run)
                 for stream in streams:
                     stream.hand_on()
                 time.sleep(_POLL_S)
+            if run.is_live:
+                local_run.down(run)
             for stream in streams:
                 stream.hand_on(is_last=True)
         return local_run.wait(run)

@@ -25,12 +25,12 @@ from symphony_charts.local.plan.mounts import (
 )
 from symphony_charts.local.plan.readiness import Order, checks_of, health_of
 from symphony_charts.local.plan.records import (
+    AtEnd,
     Bind,
     Check,
     Checkout,
     LocalPlan,
     Machine,
-    OnExit,
     PlannedProcess,
     Restart,
     Wait,
@@ -47,7 +47,7 @@ from symphony_charts.local.plan.resources import limits_note, limits_of, scope_w
 from symphony_charts.spec.checks.pods import UNLIMITED
 from symphony_charts.spec.environment import entry_point, expand
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, processes_of, retries_of
+from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, pods_that_end, processes_of, retries_of
 from symphony_charts.spec.sources import SECRETS_DIR
 from symphony_charts.spec.variable_names import not_handed_on, shell_argv
 
@@ -74,6 +74,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
         experiment=experiment.name,
         processes=tuple(planned),
         done_when=tuple(_done_when(experiment, planned)),
+        linger_s=experiment.linger,
         files=(*files.files, *names.files),
         folders=tuple(sorted(folders)),
         checkouts=tuple(_checkouts(experiment, replicas, machine)),
@@ -118,6 +119,8 @@ class _Context:
     ) -> None:
         self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
         self.binds = binds
+        self.has_end = any(replica.pod.is_finite for replica in replicas)
+        self.pods_that_end = pods_that_end(experiment)
         self.names = {ref.process for ref, _ in processes_of(experiment)}
         self.environments = Environments(experiment, services, machine, replicas)
         self.order = Order(experiment, services, replicas)
@@ -175,7 +178,6 @@ class _Context:
         is_service = isinstance(process, Process) and process.lifecycle == "service"
         retries = retries_of(experiment, replica.pod)
         restart = _restart(replica.pod, retries, is_service=is_service)
-        on_exit: OnExit = "stop-all" if experiment.on_failure == "stop" else "keep"
         log_size = (local.log_size if local is not None else None) or experiment.local.log_size
         ends = isinstance(process, Process) and not is_service
         is_tried_again = restart == "always" or (restart == "on-failure" and retries > 0)
@@ -216,7 +218,7 @@ class _Context:
             restart=restart,
             retries=retries,
             counts_tries=counts_tries,
-            on_exit=on_exit,
+            on_failure=experiment.on_failure,
             grace_s=replica.pod.settings.grace_period or _GRACE_S,
             deadline_s=replica.pod.settings.deadline,
             log_bytes=0 if log_size == UNLIMITED else amount_of("storage", log_size),
@@ -227,7 +229,14 @@ class _Context:
             binds=mounts,
             spec_path=path,
             digest=f"{_digest(started)}.{_digest(around)}",
+            at_end=self._at_end(replica.pod),
         )
+
+    def _at_end(self, pod: Pod) -> AtEnd:
+        """Return when the processes of `pod` end after the run, which has no end without finite processes here."""
+        if pod.is_finite or not self.has_end:
+            return "stop"
+        return "linger" if pod.name in self.pods_that_end else "stay"
 
     def _without_patterns(self, env: Mapping[str, str]) -> object:
         caller, patterns = self.machine.caller_env, self.experiment.local.pass_env

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import Struct
@@ -18,8 +17,7 @@ _HOSTS_PER_BLOCK = 254
 _FIRST_BLOCK, _LAST_BLOCK = 1 << 8, (255 << 8) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddressRange:
+class AddressRange(Struct, frozen=True, kw_only=True):
     """Consecutive /24 blocks of 127.0.0.0/8, beginning with number `block` (``127.<block // 256>.<block % 256>``).
 
     Number 0 means 127.0.0.1 alone, which all pods then share.
@@ -61,7 +59,9 @@ def range_at(address: str) -> AddressRange:
 
 
 # ``wait``: a watched process that failed waits for its restart, and the run does not end before that.
-OnExit = Literal["stop-all", "keep", "restart", "wait"]
+OnFailure = Literal["stop", "continue", "wait"]
+# At the end of the run: ``stop`` ends at once, ``linger`` after the linger period, ``stay`` with `symph down`.
+AtEnd = Literal["stop", "linger", "stay"]
 Restart = Literal["always", "on-failure", "never"]
 
 
@@ -227,7 +227,7 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     its earlier tries. `spec_path` is its path in the experiment, `log_bytes` the maximum size of its log, after which
     the log loses its beginning (0: unlimited), `digest` covers everything whose change needs a restart: argv, env and
     cwd, and after a dot the rest. `plan.json` has no `env` and no `preamble`: they are in the start script. A process
-    that a change of a run has removed keeps its slot, with `is_removed`.
+    that a change of a run has removed keeps its slot, with `is_removed`. `at_end` tells when it ends after the run.
     """
 
     slot: int
@@ -250,7 +250,7 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     restart: Restart
     retries: int
     counts_tries: bool
-    on_exit: OnExit
+    on_failure: OnFailure
     grace_s: int
     deadline_s: int | None
     log_bytes: int
@@ -262,6 +262,7 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     spec_path: str
     digest: str
     is_removed: bool = False
+    at_end: AtEnd = "stop"
 
     def __repr__(self) -> str:
         """Return only its name: variables may hold secrets."""
@@ -276,6 +277,8 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` are for users.
 
+    `linger_s` is the time for which services go on after the end.
+
     `ports` are the ports in the pod; services in `moved` have others here, one for each replica.
     `caller` is the part of the caller's environment that every process gets, whatever the experiment sets.
     `labels` are the labels of the experiment; `not_passed` names variables of the caller that no process has.
@@ -286,6 +289,7 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     experiment: str
     processes: tuple[PlannedProcess, ...]
     done_when: tuple[int, ...]
+    linger_s: int = 0
     files: tuple[File, ...] = ()
     folders: tuple[str, ...]
     checkouts: tuple[Checkout, ...]

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from symphony_charts.local.plan.records import Backoff, LocalPlan, PlannedProcess
+from symphony_charts.local.plan.records import AtEnd, Backoff, LocalPlan, PlannedProcess
 from symphony_charts.local.run_state import Failure, ProcessState
 from symphony_charts.local.status import unmet_waits
 from symphony_charts.local.supervisor import events
@@ -38,14 +38,14 @@ def restart_decision(process: ProcessState, planned: PlannedProcess, status: int
     backoffLimit, without the first run) and without limit under `always`. A service that must not restart has failed
     when it ends, with any status.
     """
-    stops = planned.on_exit == "stop-all"
+    stops = planned.on_failure == "stop"
     if process.is_overdue:
         # As for a Job past its deadline: it has failed, whatever its status and remaining retries.
         return Decision(action="failed", stops=stops)
     if process.unhealthy and planned.restart != "never" and status == 0:
         # A process that its liveness probe stopped has not succeeded.
         status = _UNHEALTHY
-    if planned.restart == "always" or (planned.on_exit == "restart" and status != 0):
+    if planned.restart == "always":
         return Decision(action="restart", delay_s=backoff.delay_s(process.in_a_row))
     if status == 0 and not planned.is_service:
         return Decision(action="done")
@@ -65,7 +65,13 @@ def describe_status(status: int | None) -> str:
         return f"exit status {status}"
 
 
-Phase = Literal["starting", "running", "stopping", "over"]
+Phase = Literal["starting", "running", "lingering", "kept", "stopping", "over"]
+# When a process may run and start again, by its `at_end`.
+_GOES_ON: dict[AtEnd, tuple[Phase, ...]] = {
+    "stop": ("running",),
+    "linger": ("running", "lingering"),
+    "stay": ("running", "lingering", "kept"),
+}
 _ENDED = ("done", "failed", "stopped")
 # Retry a blocked start after this pause, in seconds.
 _HELD_S = 1.0
@@ -76,7 +82,8 @@ class State:
     """The state of a run. `live` are the slots with running programs, `failed` is the first failure.
 
     `phase` is ``over`` once nothing runs any more, and `reason` the final phase of the run; `cause` is the reason for
-    the end if no process caused it.
+    the end if no process caused it. If services go on after the end of the run, it is first ``lingering`` and then
+    ``kept``, since the time `ended`; `is_settled` means that everything else has ended.
     """
 
     processes: Sequence[ProcessState]
@@ -85,6 +92,13 @@ class State:
     reason: str = ""
     failed: Failure | None = None
     cause: str = ""
+    ended: float | None = None
+    is_settled: bool = False
+
+
+def goes_on(phase: Phase, planned: PlannedProcess) -> bool:
+    """Return True if a process may run, and start again, in this phase of its run."""
+    return phase in _GOES_ON[planned.at_end]
 
 
 def transition(state: State, event: Event, plan: LocalPlan, now: float) -> tuple[State, list[Action]]:
@@ -99,10 +113,12 @@ class _Transition:
         self._plan, self._planned, self._backoff, self._now = plan, plan.processes, plan.backoff, now
         self._processes, self._live = list(state.processes), state.live
         self._phase, self._reason, self._failed, self._cause = state.phase, state.reason, state.failed, state.cause
+        self._concluded, self._is_settled = state.ended, state.is_settled
         self.actions: list[Action] = []
 
     def state(self) -> State:
-        return State(self._processes, self._live, self._phase, self._reason, self._failed, self._cause)
+        result = self._phase, self._reason, self._failed, self._cause, self._concluded, self._is_settled
+        return State(self._processes, self._live, *result)
 
     def handle(self, event: Event) -> None:
         match event:
@@ -112,7 +128,7 @@ class _Transition:
             case events.TakenOver(stopping):
                 self._take_over(stopping)
             case events.PaneClosed(slot):
-                if self._phase == "running":
+                if self._goes_on(slot):
                     self._note(slot, unhealthy="its pane was closed")
                     if slot in self._live:
                         self._end(slot)
@@ -120,7 +136,7 @@ class _Transition:
                 # Processes without a terminal are no longer logged and cannot restart.
                 if self._phase == "running":
                     self._cause = "tmux was killed"
-                    self._stop("failed")
+                self._stop("failed")
             case events.Ended():
                 self._ended(event)
             case events.Readiness(slot, is_ready, why):
@@ -131,23 +147,30 @@ class _Transition:
                 self._note(slot, unhealthy=f"{probe} probe failed: {why}")
                 self._end(slot, grace_s)
             case events.Overdue(slot, began):
-                if self._phase == "running" and self._processes[slot].began == began:
+                if self._goes_on(slot) and self._processes[slot].began == began:
                     self._overdue(slot)
             case events.RestartDue(slot, ended):
                 process = self._processes[slot]
                 # A restart on request may have started it in the meantime, and it may have ended again.
-                if self._phase == "running" and process.phase == "backoff" and process.ended == ended:
+                if self._goes_on(slot) and process.phase == "backoff" and process.ended == ended:
                     self._act("respawn", slot)
             case events.Respawned(slot, is_done):
                 self._respawned(slot, is_done=is_done)
             case events.Held(slot, why):
                 self._later(_HELD_S, events.RestartDue(slot, self._note(slot, held=why).ended))
             case events.RestartAsked(slots):
-                self._restart([slot for slot in slots if not self._processes[slot].is_restart_asked])
+                self._restart(
+                    [slot for slot in slots if self._goes_on(slot) and not self._processes[slot].is_restart_asked]
+                )
             case events.PauseAsked(slots):
-                self._pause([slot for slot in slots if not (self._processes[slot].is_stopped and slot in self._live)])
+                going = [slot for slot in slots if self._goes_on(slot)]
+                self._pause([slot for slot in going if not (self._processes[slot].is_stopped and slot in self._live)])
             case events.StopAsked():
                 self._stop("stopped")
+            case events.LingerOver():
+                if self._phase == "lingering":
+                    self._phase = "kept"
+                    self._end_others()
 
     # Ends and reactions
 
@@ -155,9 +178,9 @@ class _Transition:
         slot, status = event.slot, event.status
         phase = "done" if status == 0 else "failed"
         process = self._note(slot, status=status, ended=event.at, ready=False, phase=phase, limit=event.limit)
-        if self._phase != "running":
+        if not self._goes_on(slot):
             self._note(slot, phase="done" if status == 0 else "stopped")
-            self._stop_when_empty()
+            self._advance()
         elif process.is_stopped:
             self._note(slot, phase="stopped")
             self._act("grant", slot)
@@ -179,10 +202,10 @@ class _Transition:
             self._note(slot, phase="failed")
             # A service that exits with 0 has failed as well.
             status = 1 if process.status == 0 else process.status
-            self._failed = self._failed or Failure(name=process.name, status=status, slot=slot)
+            if self._phase == "running":
+                self._failed = self._failed or Failure(name=process.name, status=status, slot=slot)
             if decision.stops:
-                self._stop("failed")
-                return
+                self._conclude("failed")
         self._advance()
 
     def _respawned(self, slot: int, *, is_done: bool) -> None:
@@ -193,7 +216,8 @@ class _Transition:
             self._start(slot)
         else:
             # Without tmux nothing can start, and running processes cannot be viewed.
-            self._follow_up(slot, Decision(action="failed", stops=True))
+            self._follow_up(slot, Decision(action="failed"))
+            self._stop("failed")
 
     def _overdue(self, slot: int) -> None:
         if self._processes[slot].phase in ("running", "backoff"):
@@ -203,27 +227,58 @@ class _Transition:
             else:
                 self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
 
-    def _stop(self, reason: str) -> None:
-        """End the run as the kubelet ends a pod: TERM to the main processes, grace period, KILL to everything."""
+    def _conclude(self, reason: str) -> None:
+        """Give the run its result, and end what ends with it."""
         if self._phase != "running":
             return
-        self._phase, self._reason = "stopping", reason
+        self._reason = reason
+        later = {self._planned[slot].at_end for slot in range(len(self._processes)) if self._is_active(slot)}
+        lingers = self._plan.linger_s > 0 and "linger" in later
+        if not lingers and "stay" not in later:
+            self._stop(reason)
+            return
+        self._phase, self._concluded = "lingering" if lingers else "kept", self._now
+        self._end_others()
+
+    def _stop(self, reason: str) -> None:
+        """End the run as the kubelet ends a pod: TERM to the main processes, grace period, KILL to everything."""
+        if self._phase in ("stopping", "over"):
+            return
+        # The result of a run does not change with the end of its services.
+        self._phase, self._reason = "stopping", self._reason if self._concluded else reason
+        self._end_others()
+
+    def _end_others(self) -> None:
+        """End the processes that do not go on in this phase of the run."""
+        if self._phase == "lingering" and self._concluded is not None:
+            self._later(self._concluded + self._plan.linger_s - self._now, events.LingerOver())
         for slot, process in enumerate(self._processes):
+            if self._goes_on(slot):
+                continue
             if slot in self._live:
                 self._end(slot)
             elif process.phase in ("waiting", "backoff"):
                 self._note(slot, phase="stopped")
-        self._stop_when_empty()
+        self._advance()
 
-    def _stop_when_empty(self) -> None:
-        if not self._live:
+    def _settle(self) -> None:
+        """Note that all that ends with the run has ended; the run is over when nothing goes on."""
+        if self._concluded is not None:
+            self._is_settled = self._is_settled or all(self._goes_on(slot) for slot in self._live)
+        slots = range(len(self._processes))
+        if not self._live and not any(self._goes_on(slot) and self._is_active(slot) for slot in slots):
             self._phase = "over"
+
+    def _goes_on(self, slot: int) -> bool:
+        return goes_on(self._phase, self._planned[slot])
+
+    def _is_active(self, slot: int) -> bool:
+        """Return True if a process runs or will start by itself."""
+        return slot in self._live or self._processes[slot].phase not in _ENDED
 
     # Requests
 
     def _restart(self, slots: Sequence[int]) -> None:
-        if self._phase != "running":
-            return
         for slot in slots:
             self._note(slot, is_restart_asked=True, is_stopped=False)
         for slot in slots:
@@ -234,8 +289,6 @@ class _Transition:
         self._advance()
 
     def _pause(self, slots: Sequence[int]) -> None:
-        if self._phase != "running":
-            return
         for slot in slots:
             if slot in self._live:
                 self._end(slot)
@@ -255,11 +308,11 @@ class _Transition:
             self._note(
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
             )
-        if self._failed and self._failed.slot == slot:
+        if self._phase == "running" and self._failed and self._failed.slot == slot:
             self._failed = self._other_failure()
         for other, process in enumerate(self._processes):
             is_given_up = process.phase == "stopped" and not process.started and not process.is_stopped
-            if is_given_up and not self._planned[other].is_removed:
+            if is_given_up and self._goes_on(other) and not self._planned[other].is_removed:
                 # It may have been given up because of this process; its program still waits for its release.
                 self._note(other, phase="waiting")
         self._act("grant", slot)
@@ -280,6 +333,8 @@ class _Transition:
         """Finish the pending work of an earlier supervisor."""
         if stopping:
             self._stop(stopping)
+        elif self._phase != "running":
+            self._end_others()
         for slot, process in enumerate(self._processes):
             is_stopping = process.is_stopped and process.phase != "stopped" and slot in self._live
             if process.is_restart_asked or is_stopping:
@@ -295,25 +350,29 @@ class _Transition:
                 continue
             elif slot not in self._live and process.phase in ("waiting", "starting", "running"):
                 self._act("read end", slot)
-            elif slot in self._live and process.phase == "running" and self._phase == "running":
+            elif slot in self._live and process.phase == "running" and self._goes_on(slot):
                 self._attend(slot)
 
     # Order and readiness
 
     def _advance(self) -> None:
         """Start the processes whose waits are met; end the run if its aims are reached or unreachable."""
-        if self._phase != "running":
+        if self._phase in ("stopping", "over"):
+            self._settle()
             return
         # A process that is ready at once may unblock others, which may also be ready at once.
-        while slots := startable(self._processes, self._planned):
+        while slots := [slot for slot in startable(self._processes, self._planned) if self._goes_on(slot)]:
             for slot in slots:
                 self._release(slot)
         for slot in unreachable(self._processes, self._planned):
             self._note(slot, phase="stopped")
+        if self._phase != "running":
+            self._settle()
+            return
         if self._failed and self._planned[self._failed.slot].is_removed:
             self._failed = self._other_failure()
         if verdict(self._processes, self._planned, self._plan.done_when) is not None:
-            self._stop("failed" if self._failed else "finished")
+            self._conclude("failed" if self._failed else "finished")
 
     def _release(self, slot: int) -> None:
         if self._processes[slot].is_fresh_start:
@@ -346,7 +405,7 @@ class _Transition:
     def _act(self, do: Deed, slot: int, grace_s: float = 0.0) -> None:
         self.actions.append(Act(do, slot, grace_s))
 
-    def _later(self, delay_s: float, event: events.RestartDue | events.Overdue) -> None:
+    def _later(self, delay_s: float, event: events.RestartDue | events.Overdue | events.LingerOver) -> None:
         self.actions.append(Later(max(0.0, delay_s), event))
 
     def _note(self, slot: int, **changes: object) -> ProcessState:
@@ -397,7 +456,7 @@ def verdict(
     if aims and all(processes[slot].phase == "done" for slot in aims):
         return "finished"
     there = [slot for slot in range(len(processes)) if not planned[slot].is_removed]
-    finite = [slot for slot in there if not planned[slot].is_service] or there
+    finite = [slot for slot in there if not (planned[slot].is_service or planned[slot].is_step)] or there
     has_ended = all(
         processes[slot].phase in _ENDED
         and not processes[slot].is_stopped
@@ -408,4 +467,4 @@ def verdict(
 
 
 def _awaits_restart(process: ProcessState, planned: PlannedProcess) -> bool:
-    return process.phase == "failed" and planned.on_exit == "wait"
+    return process.phase == "failed" and planned.on_failure == "wait"

@@ -197,6 +197,12 @@ class Panes:
         self._kill_session(wrapper)
         return _KILLED if wrapper in self._killed else None
 
+    def kill_leftovers(self) -> None:
+        """Kill what programs that have ended have left running, as a container does at its end."""
+        live = [self._slots[slot].wrapper for slot in self._fds]
+        left = [session for session in self.sessions if session.leader not in live]
+        processes.signal_all(processes.members("", left, b"\0"), signal.SIGKILL)
+
     def limit_of(self, slot: int) -> str:
         """Return the limit that ended the program, as text; empty if none did."""
         try:

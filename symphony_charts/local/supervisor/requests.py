@@ -9,7 +9,7 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import NotFound, ToolFailed
@@ -33,6 +33,7 @@ def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
     """
     if not run.is_active:
         raise _run_is_over(run)
+    _refuse_ended(run, slots)
     folder = run.folder / "again"
     folder.mkdir(mode=0o700, exist_ok=True)
     for slot, action in slots.items():
@@ -45,6 +46,7 @@ def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
         while left := sorted(set(requested(run)) & set(slots)):
             if not run.is_live:
                 raise _run_is_over(run)
+            _refuse_ended(run, left)
             held = _held(run, left)
             if held and not held_since:
                 held_since = time.monotonic()
@@ -67,6 +69,16 @@ def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
             until_given_up = held_since + _HELD_S - time.monotonic() if held else _LOOK_S
             watched.wait(max(0.01, min(remaining, _LOOK_S, until_given_up)))
             has_waited = True
+
+
+def _refuse_ended(run: Run, slots: Iterable[int]) -> None:
+    """Raise NotFound if one of `slots` has ended with its run, while services go on."""
+    if run.state().has_result:
+        processes = run.plan().processes
+        names = [processes[slot].name for slot in slots if processes[slot].at_end != "stay"]
+        if names:
+            what = f'experiment "{run.experiment}" has ended, and with it {", ".join(names)}'
+            raise NotFound(what, next=f"symph up SPEC starts it again, symph down {run.experiment} ends the rest")
 
 
 def _held(run: Run, slots: Sequence[int]) -> str:

@@ -18,7 +18,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.mounts.helper import points_journal
 from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.run_files import clear_liveness
-from symphony_charts.local.run_state import ProcessState, RunState, unstarted, write_record
+from symphony_charts.local.run_state import ProcessState, RunPhase, RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.launcher import log_line
 from symphony_charts.system import processes, remover
@@ -60,7 +60,7 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
 
     _kill(lambda: [record for record in members() if not _writes_logs(record, writers)])
     if answer and tmux is not None:
-        _await_output(run, tmux)
+        await_output(run, tmux)
     tmux_client.kill_server(run.socket)
     send_signal(tmux, signal.SIGKILL)
     deadline = time.monotonic() + _WRITE_S
@@ -81,11 +81,14 @@ def abandon(run: Run) -> None:
         log_line(f"not removed: {entry}")
 
 
-def _await_output(run: Run, tmux: ProcessRecord) -> None:
-    """Wait until tmux has passed on all output: only then does it mark a pane as dead."""
+def await_output(run: Run, tmux: ProcessRecord, is_meant: Callable[[int], bool] = lambda _: True) -> None:
+    """Wait until tmux has passed on all output of the slots that are meant: only then does it mark a pane as dead."""
     deadline = time.monotonic() + _READ_S
     with contextlib.suppress(SymphError):
-        while not all(pane.is_dead for pane in tmux_client.list_panes(run.socket)) and time.monotonic() < deadline:
+        while time.monotonic() < deadline:
+            panes = tmux_client.list_panes(run.socket, timeout_s=_ANSWER_S)
+            if all(pane.is_dead for pane in panes if is_meant(pane.slot)):
+                return
             # Some tmux builds lose SIGCHLD (tmux/tmux #4559); sending it again does no harm.
             send_signal(tmux, signal.SIGCHLD)
             time.sleep(0.005)
@@ -195,7 +198,7 @@ def stop(run: Run, timeout_s: float) -> None:
 def _is_ending(run: Run) -> bool:
     """Return True if the supervisor has begun to end `run`, or cannot write that it has."""
     with contextlib.suppress(NotFound, ToolFailed):
-        return run.state().phase not in ("starting", "running") or bool(full_disk(run.folder))
+        return run.state().phase not in ("starting", "running", "lingering", "kept") or bool(full_disk(run.folder))
     return True
 
 
@@ -268,7 +271,9 @@ def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int], *,
     for process in state.processes:
         if process.phase in ("running", "starting", "waiting", "backoff"):
             process.phase, process.ready = phase, False
-    state.phase, state.reason, state.ended, state.survivors = phase, phase, time.time(), survivors
+    # A run whose services were left keeps its result.
+    result: RunPhase = ("failed" if state.reason == "failed" else "finished") if state.has_result else phase
+    state.phase, state.reason, state.ended, state.survivors = result, result, state.ended or time.time(), survivors
     write_record(run.folder / "state.json", state, is_safe=True)
     if is_tidying:
         remove_private(run, len(list((run.folder / "p").glob("*"))))

@@ -21,12 +21,12 @@ from msgspec.structs import replace
 from symphony_charts.backend.status import Try
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local import tmux_client
-from symphony_charts.local.machine.gpus import restore_gpu_locks
+from symphony_charts.local.machine.gpus import release_gpus, restore_gpu_locks
 from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, note_try, write_supervisor
 from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.decisions import Phase, State, transition
+from symphony_charts.local.supervisor.decisions import Phase, State, goes_on, transition
 from symphony_charts.local.supervisor.events import Act, Event, Loop, signal_pipe
 from symphony_charts.local.supervisor.launcher import (
     StartupChannel,
@@ -39,11 +39,17 @@ from symphony_charts.local.supervisor.logs import LogClock, LogPipes
 from symphony_charts.local.supervisor.panes import Panes, Terminals
 from symphony_charts.local.supervisor.probes import Checks
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.shutdown import abandon, kill_everything, remove_mount_points, remove_private
+from symphony_charts.local.supervisor.shutdown import (
+    abandon,
+    await_output,
+    kill_everything,
+    remove_mount_points,
+    remove_private,
+)
 from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
-from symphony_charts.system.processes import send_signal
+from symphony_charts.system.processes import is_running, send_signal
 
 # Retry failed writes after this pause, in seconds; the disk may have room again.
 _RETRY_S = 1.0
@@ -65,8 +71,9 @@ class Supervisor:
         self.file = StateFile(run)
         self.old = self.file.old
         self.slots = self.old.with_added(self.plan).processes
-        self.phase: Phase = "running"
-        self.reason, self.failed, self.cause, self.dirty = "", self.old.failed, self.old.cause, True
+        self.phase: Phase = self.old.phase if self.old.phase in ("lingering", "kept") else "running"
+        self.reason, self.failed, self.cause, self.dirty = self.old.reason, self.old.failed, self.old.cause, True
+        self.concluded, self.is_settled = self.old.ended, self.old.is_settled
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended)
         self.terminals = Terminals(self.loop, self._terminal_closed)
@@ -74,7 +81,7 @@ class Supervisor:
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
         raise_descriptor_limit(len(self.slots))
-        self.gpus = restore_gpu_locks(run, self.plan)
+        restore_gpu_locks(run, self.plan, self._gpus())
         self._events: deque[Event] = deque()
         self._is_deciding = False
         self._handlers = {
@@ -152,7 +159,7 @@ class Supervisor:
         ended = self.panes.ended_at(slot)
         self.checks.leave(slot)
         status = self.panes.status_of(slot)
-        is_failure = status != 0 and self.phase == "running" and self.slots[slot].phase == "running"
+        is_failure = status != 0 and self._goes_on(slot) and self.slots[slot].phase == "running"
         if is_failure and self.panes.was_closed(slot):
             # The program may have failed because it could not write its output.
             self._dispatch(events.PaneClosed(slot))
@@ -164,7 +171,7 @@ class Supervisor:
 
     def _note_try(self, slot: int, status: int | None, ended: float, limit: str) -> None:
         process = replace(self.slots[slot], status=status, limit=limit)
-        is_asked = self.phase != "running" or process.is_restart_asked or process.is_stopped
+        is_asked = not self._goes_on(slot) or process.is_restart_asked or process.is_stopped
         if process.started is not None:
             cause = process.cause or ("stopped" if status and is_asked else "")
             folder = self.run.process_dir(slot)
@@ -186,12 +193,14 @@ class Supervisor:
         self._is_deciding = False
 
     def _decide(self, event: Event) -> None:
-        before = State(list(self.slots), self.panes.live, self.phase, self.reason, self.failed, self.cause)
+        result = self.phase, self.reason, self.failed, self.cause, self.concluded, self.is_settled
+        before = State(list(self.slots), self.panes.live, *result)
         after, actions = transition(before, event, self.plan, time.time())
         # During the start it does not matter which processes were released: the saved state may say `waiting`.
         self.dirty = self.dirty or (self.phase != "starting" and after != before)
         self.slots[:] = after.processes
         self.phase, self.reason, self.failed, self.cause = after.phase, after.reason, after.failed, after.cause
+        self.concluded, self.is_settled = after.ended, after.is_settled
         for action in actions:
             if not isinstance(action, Act):
                 self.loop.later(action.delay_s, partial(self._dispatch, action.event))
@@ -200,6 +209,38 @@ class Supervisor:
                 self.panes.end(action.slot, action.grace_s)
             else:
                 self._handlers[action.do](action.slot)
+        if self.concluded is not None and self.phase in ("lingering", "kept"):
+            self._free(event, is_settled=self.is_settled and not before.is_settled)
+
+    def _goes_on(self, slot: int) -> bool:
+        return goes_on(self.phase, self.plan.processes[slot])
+
+    def _free(self, event: Event, *, is_settled: bool) -> None:
+        """Free the GPUs of processes that have ended with the run, and kill what they left running.
+
+        Once all of them have ended, their last output is in their logs.
+        """
+        if isinstance(event, events.Ended) and not self._goes_on(event.slot):
+            # One look at all processes of the machine takes time: not one for each of many.
+            is_last = all(self._goes_on(slot) for slot in self.panes.live)
+            if is_last or self.plan.processes[event.slot].gpus:
+                self.panes.kill_leftovers()
+        if is_settled and self.panes.server is not None:
+            await_output(self.run, self.panes.server, lambda slot: slot not in self.panes)
+        release_gpus(self.plan, self._gpus())
+
+    def _gpus(self) -> set[str]:
+        """Return the GPUs of the processes that run or may start again."""
+
+        def is_needed(slot: int) -> bool:
+            process = self.slots[slot]
+            if self.concluded is None or is_running(process.wrapper):
+                return True
+            return self._goes_on(slot) and process.phase not in ("done", "failed", "stopped")
+
+        return {
+            gpu for process in self.plan.processes if process.gpus and is_needed(process.slot) for gpu in process.gpus
+        }
 
     # Actions
 
@@ -265,6 +306,7 @@ class Supervisor:
         # A run in phase "over" has not ended yet: its logs are still being written.
         phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
         news = replace(self.old, phase=phase, reason=self.reason, failed=self.failed, cause=self.cause)
+        news.ended, news.is_settled = self.concluded, self.is_settled
         self.dirty = False
         if self.file.save(news, survivors):
             return True
@@ -281,7 +323,7 @@ class StateFile:
         self._granted: list[int] = []
         # The error of the last write, empty if it succeeded.
         self.refusal = ""
-        self._phase = ""
+        self._phase: str = self.old.phase
 
     def grant(self, slot: int) -> None:
         """Withdraw the request for this slot once its result is written."""
@@ -289,7 +331,9 @@ class StateFile:
 
     def save(self, state: RunState, survivors: list[int] | None = None) -> bool:
         """Write the file, with `survivors` for the last time; return False if that fails, which is logged once."""
-        state.ended, state.survivors = None if survivors is None else time.time(), survivors or []
+        state.survivors = survivors or []
+        if survivors is not None:
+            state.ended = state.ended or time.time()
         try:
             # Only changes of the run's phase must survive a power loss; syncing every change would be slow.
             write_record(self._run.folder / "state.json", state, is_safe=state.phase != self._phase)

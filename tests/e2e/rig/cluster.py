@@ -11,6 +11,7 @@ from tests.e2e.rig.control_plane import ControlPlane
 from tests.e2e.rig.nodes import DEFAULT_POOLS
 from tests.e2e.rig.process import free_ports, start, wait_for
 from tests.e2e.tools.build import cache_folder
+from tests.tools import TOOLS
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
@@ -44,9 +45,9 @@ class Cluster(ControlPlane):
 
 
 def _path() -> str:
-    """Return the search path of containers: this interpreter's folder first, then the system's."""
+    """Return the search path of containers: this interpreter's folder first, then our tools' and the system's."""
     system = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-    return f"{Path(sys.executable).parent}:{system}"
+    return f"{Path(sys.executable).parent}:{TOOLS}:{system}"
 
 
 def _all_ready(api: Api) -> bool:

@@ -92,7 +92,6 @@ def _with_probes(experiment: Experiment, seen: str) -> Experiment:
             cwd=None,
             # It uses no GPU, and takes none from other runs.
             gpus=0,
-            on_exit="keep",
         )
         return msgspec.structs.replace(
             local_process(process),
@@ -118,7 +117,8 @@ def _with_probes(experiment: Experiment, seen: str) -> Experiment:
         processes={name: change(process) for name, process in experiment.processes.items()},
         prepare={},
         done_when=[],
-        local=msgspec.structs.replace(experiment.local, preamble=[], on_exit="keep"),
+        local=msgspec.structs.replace(experiment.local, preamble=[]),
+        on_failure="continue",
     )
 
 

@@ -11,6 +11,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,7 @@ class Agent:
         self.network = await Network.up(str(self.scratch / "router"))
         dns = self.network.socket_for_dns()
         await self._loop.create_datagram_endpoint(lambda: DnsServer(lambda: self._names), sock=dns)
+        await asyncio.start_server(self._relay, sock=self.network.socket_for_api())
         self._nodes = set(await self.in_thread(register, self.api, self._pools, self._port))
         self._keep(self._renew_leases())
         self._keep(self._forward_services())
@@ -229,6 +231,15 @@ class Agent:
 
     # --- background work ---
 
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect a client in a pod with the API server, which is outside of the pods' network."""
+        try:
+            answers, server = await asyncio.open_connection(*self.api.address)
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(_copy(reader, server), _copy(answers, writer))
+
     async def _forward_services(self) -> None:
         while True:
             await self._dirty.wait()
@@ -263,6 +274,14 @@ class Agent:
         if not task.cancelled() and task.exception():
             traceback.print_exception(task.exception(), file=sys.stderr)
             sys.stderr.flush()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while data := await reader.read(1 << 16):
+            writer.write(data)
+            await writer.drain()
+    writer.close()
 
 
 def _path(item: Object, collection: str = "pods") -> str:

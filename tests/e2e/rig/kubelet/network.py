@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from symphony_charts.errors import ToolFailed, ToolMissing
 from tests.e2e.rig.control_plane import SERVICE_RANGE
 from tests.e2e.rig.kubelet.channel import Launched, launch
-from tests.e2e.rig.kubelet.services import DNS_ADDRESS, GATEWAY, Forward, ruleset
+from tests.e2e.rig.kubelet.services import API_ADDRESS, DNS_ADDRESS, GATEWAY, Forward, ruleset
 from tests.e2e.tools.system import missing_programs
 
 _POD_SYSCTLS = {
@@ -75,7 +75,8 @@ class Network:
         }
         spec = {"mode": "sandbox", "hostname": "router", "sysctls": sysctls, "memory": {scratch: ""}}
         router = await launch(spec)
-        setup = ["link set lo up", f"addr add {GATEWAY}/32 dev lo", f"addr add {DNS_ADDRESS}/32 dev lo"]
+        own = (GATEWAY, DNS_ADDRESS, API_ADDRESS)
+        setup = ["link set lo up", *(f"addr add {address}/32 dev lo" for address in own)]
         await _ip(router.launcher_pid, setup)
         return cls(router)
 
@@ -85,6 +86,10 @@ class Network:
         sock.bind((DNS_ADDRESS, 53))
         sock.setblocking(False)
         return sock
+
+    def socket_for_api(self) -> socket.socket:
+        with inside(self._router.launcher_pid):
+            return socket.create_server((API_ADDRESS, 443))
 
     @staticmethod
     def pod_sysctls() -> dict[str, str]:

@@ -18,7 +18,7 @@ from tests.e2e.rig.kubelet.channel import Exit, Launched, launch
 from tests.e2e.rig.kubelet.container import Container
 from tests.e2e.rig.kubelet.environment import check_image, command_line, environment_of, quantity
 from tests.e2e.rig.kubelet.security import identity_of
-from tests.e2e.rig.kubelet.services import DNS_ADDRESS
+from tests.e2e.rig.kubelet.services import API_ADDRESS, DNS_ADDRESS
 from tests.e2e.rig.kubelet.status import phase_of, status_of
 from tests.e2e.rig.kubelet.volumes import VolumeMissing, files_of, is_read_only, memory_size, write_files
 
@@ -93,7 +93,14 @@ class Pod:
         check_image(container["image"])
         lookup = self.agent.lookup_in(self.pod["metadata"]["namespace"])
         own = await self.agent.in_thread(environment_of, self.pod, container, lookup, self._addresses())
-        base = {"PATH": os.environ["PATH"], "HOSTNAME": _hostname(self.pod), "HOME": "/root"}
+        identity = identity_of(self.pod, container)
+        base = {
+            "PATH": os.environ["PATH"],
+            "HOSTNAME": _hostname(self.pod),
+            "HOME": "/root" if identity["user"] == 0 else "/",
+            "KUBERNETES_SERVICE_HOST": API_ADDRESS,
+            "KUBERNETES_SERVICE_PORT": "443",
+        }
         return {
             "mode": "container",
             "sandbox": self.sandbox_pid,
@@ -106,7 +113,7 @@ class Pod:
             "mounts": [*self._own_files(), *self._mounts(container, own)],
             "keep": self.agent.keep,
             "open_paths": self.agent.keep,
-            **identity_of(self.pod, container),
+            **identity,
         }
 
     # --- lifecycle ---
@@ -230,13 +237,14 @@ class Pod:
 
     async def _fill_volumes(self, volumes: list[Object]) -> None:
         told: set[str] = set()
-        lookup = self.agent.lookup_in(self.pod["metadata"]["namespace"])
+        meta = self.pod["metadata"]
+        lookup = self.agent.lookup_in(meta["namespace"])
         group = (self.pod["spec"].get("securityContext") or {}).get("fsGroup")
         for volume in volumes:
             folder = self._volume_folder(volume["name"])
             while True:
                 try:
-                    files = await self.agent.in_thread(files_of, volume, lookup)
+                    files = await self.agent.in_thread(files_of, volume, self.pod, lookup, self._make_token)
                     break
                 except VolumeMissing as error:
                     if str(error) not in told:
@@ -262,6 +270,14 @@ class Pod:
 
     def _addresses(self) -> dict[str, str]:
         return {"podIP": self.address, "hostIP": "127.0.0.1"}
+
+    def _make_token(self, source: Object) -> str:
+        meta = self.pod["metadata"]
+        bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+        spec = {"audiences": [source["audience"]] if "audience" in source else [], "boundObjectRef": bound}
+        account = f"/api/v1/namespaces/{meta['namespace']}/serviceaccounts/{self.pod['spec']['serviceAccountName']}"
+        made = self.agent.api.call("POST", f"{account}/token", {"spec": spec})
+        return str(made["status"]["token"])
 
     def _volume_folder(self, name: str) -> Path:
         return self.folder / "volumes" / name

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from tests.e2e.rig.api import Object
 
 DNS_ADDRESS = "10.96.0.10"
+API_ADDRESS = "10.96.0.1"
+"""The address of the Service `kubernetes`; the router itself answers, on port 443, for the API server."""
 GATEWAY = "169.254.1.1"
 """The router, as every pod sees it; also the source address for a pod that dials itself through a Service."""
 _ZONE = "cluster.local"
@@ -47,7 +49,7 @@ def ruleset(rules: Iterable[Forward], service_range: str) -> str:
     itself = sorted({address for rule in rules for address, _ in rule.targets})
     hairpins = [f"ip saddr {address} ip daddr {address} snat to {GATEWAY}" for address in itself]
     # A packet that still has a service's address after the rewriting leads nowhere; reject it at once.
-    stray = f"ip daddr {service_range} ip daddr != {DNS_ADDRESS}"
+    stray = f"ip daddr {service_range} ip daddr != {{ {DNS_ADDRESS}, {API_ADDRESS} }}"
     refusals = [f"{stray} meta l4proto tcp reject with tcp reset", f"{stray} reject with icmp type port-unreachable"]
     lines = ["table ip symph {}", "delete table ip symph", "table ip symph {"]
     lines += _chain("dstnat", "type nat hook prerouting priority dstnat; policy accept;", forwarded)

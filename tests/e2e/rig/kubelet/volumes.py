@@ -1,19 +1,24 @@
-"""The volumes of a pod as folders on this machine, and the files of ConfigMaps and Secrets in them.
+"""The volumes of a pod as folders on this machine, and the files of ConfigMaps, Secrets and projections in them.
 
-Source of layout and modes: kubernetes/kubernetes pkg/volume/util/atomic_writer.go and pkg/volume/{configmap,secret}.
+Source of layout and modes: kubernetes/kubernetes pkg/volume/util/atomic_writer.go and
+pkg/volume/{configmap,secret,projected}.
 """
 
 from __future__ import annotations
 
 import os
 from base64 import b64decode
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.rig.api import Object
-from tests.e2e.rig.kubelet.environment import Lookup
+from tests.e2e.rig.kubelet.environment import Lookup, field_of
 
 _DEFAULT_MODE = 0o644
+
+MakeToken = Callable[["Object"], str]
+"""A `serviceAccountToken` source -> a token of the pod's account."""
 
 
 class VolumeMissing(Exception):  # noqa: N818 - what the kubelet calls FailedMount
@@ -29,8 +34,8 @@ class File:
     mode: int
 
 
-def files_of(volume: Object, lookup: Lookup) -> list[File] | None:
-    """Return the files of a configMap or secret volume; None for any other kind that a chart has.
+def files_of(volume: Object, pod: Object, lookup: Lookup, make_token: MakeToken) -> list[File] | None:
+    """Return the files of a configMap, secret or projected volume of `pod`; None for any other kind that a chart has.
 
     Raises VolumeMissing, naming the object, if one that is not optional is absent.
     """
@@ -38,12 +43,14 @@ def files_of(volume: Object, lookup: Lookup) -> list[File] | None:
         return _keys(volume["configMap"], "configmaps", volume["configMap"]["name"], lookup)
     if "secret" in volume:
         return _keys(volume["secret"], "secrets", volume["secret"]["secretName"], lookup)
+    if "projected" in volume:
+        return list(_projected(volume["projected"], pod, lookup, make_token))
     return None
 
 
 def is_read_only(volume: Object) -> bool:
     """Return True if containers cannot write to it, regardless of their settings."""
-    return any(kind in volume for kind in ("configMap", "secret", "hostPath"))
+    return any(kind in volume for kind in ("configMap", "secret", "hostPath", "projected"))
 
 
 def memory_size(volume: Object) -> str | None:
@@ -69,6 +76,20 @@ def write_files(folder: Path, files: list[File], group: int | None) -> None:
         top = file.path.split("/")[0]
         if not (folder / top).is_symlink():
             (folder / top).symlink_to(f"..data/{top}")
+
+
+def _projected(volume: Object, pod: Object, lookup: Lookup, make_token: MakeToken) -> Iterator[File]:
+    mode = volume.get("defaultMode", _DEFAULT_MODE)
+    for source in volume["sources"]:
+        for kind, of in source.items():
+            if kind == "serviceAccountToken":
+                yield File(path=of["path"], data=make_token(of).encode(), mode=mode)
+            elif kind == "downwardAPI":
+                for item in of["items"]:
+                    text = field_of(pod, item["fieldRef"]["fieldPath"], {})
+                    yield File(path=item["path"], data=text.encode(), mode=item.get("mode", mode))
+            else:
+                yield from _keys({"defaultMode": mode, **of}, f"{kind.lower()}s", of["name"], lookup)
 
 
 def _keys(source: Object, kind: str, name: str, lookup: Lookup) -> list[File]:
