@@ -82,6 +82,7 @@ def test_a_conductor_waits_for_the_object_and_may_end_the_services_beside_it(kin
         ({}, [], {"learner"}),
         ({"actor": _RUN}, ["learner"], {"learner"}),
         ({"actor": {**_RUN, "replicas": 3}}, [], 4),
+        ({"actor": _RUN}, ["learner", "actor"], 2),
         ({"actor": _RUN, "judge": _RUN}, ["learner", "actor"], None),
     ],
 )

@@ -38,6 +38,7 @@ _KINDS: list[tuple[dict[str, str], list[str], list[str]]] = [
     ({"kind": "volcano"}, ["learner"], ["board"]),
     ({"kind": "volcano"}, ["learner", "actor"], ["judge", "store", "board"]),
     ({"kind": "volcano"}, [], ["board"]),
+    ({"kind": "volcano"}, ["learner", "actor", "judge"], ["board"]),
 ]
 
 
