@@ -205,11 +205,7 @@ def _kept_out(cluster: Cluster, shape: Shape) -> tuple[str, str]:
         node
         for node in cluster.classes
         if labels_match(
-            dict(shape.selector),
-            shape.affinity,
-            node.labels,
-            node.name,
-            assumed=_open_labels(shape, pools[node.pool]),
+            dict(shape.selector), shape.affinity, node.labels, node.name, assumed=_open_labels(shape, pools[node.pool])
         )
     ]
     for node in sorted(matching, key=lambda node: (pools[node.pool].name, node.name)):

@@ -312,11 +312,7 @@ def huge_pages(config: Fields, small: str, large: str) -> Amounts:
     return {name: number * size for name, (key, size) in sizes.items() if (number := config.number(key))}
 
 
-_EFFECTS = {
-    "noschedule": "NoSchedule",
-    "prefernoschedule": "PreferNoSchedule",
-    "noexecute": "NoExecute",
-}
+_EFFECTS = {"noschedule": "NoSchedule", "prefernoschedule": "PreferNoSchedule", "noexecute": "NoExecute"}
 
 
 def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:
