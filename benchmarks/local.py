@@ -130,7 +130,8 @@ def _write_spec(folder: Path, processes: dict[str, object]) -> None:
 
 def environment(folder: Path) -> dict[str, str]:
     """Return an environment isolated from the user's own tmux and runs."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("TMUX")}
+    # Without PYTHONDONTWRITEBYTECODE, as for an installed package, which is compiled.
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("TMUX", "PYTHONDONTWRITE"))}
     # libtmux cannot read tmux's output in a locale without UTF-8.
     own = {"SYMPH_STATE_DIR": f"{folder}/state", "SYMPH_RUNTIME_DIR": f"{folder}/run", "LC_ALL": "C.UTF-8"}
     return {**kept, **own}

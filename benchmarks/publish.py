@@ -1,11 +1,13 @@
 """How fast publishing is, beside the ways that others go, in one run.
 
-    python benchmarks/publish.py [--charts 1000] [--many 1000] [--writers 8]
+    python benchmarks/publish.py [--charts 1000] [--typed] [--many 1000] [--writers 8]
 
-A repository with so many charts, as `symph package` makes them, is made first. "As typed" are whole commands by the
-wall clock: `symph publish` of a spec that changes each time, with and without its cache, and `symph package` followed
-by a clone (full, shallow, or shallow, sparse and blobless), copy, add, commit and push. Then the engine alone, without
-the start of Python, beside the same peers without `symph package` and git fast-import into a kept cache.
+A repository with so many charts, as `symph package` makes them, is made first. "As typed" are whole commands, by the
+wall clock and by the CPU time that they and their servers use: `symph publish` of a spec that changes each time, with
+and without its cache, and `symph package` followed by a clone (full, shallow, or shallow, sparse and blobless), copy,
+add, commit and push. They take turns, so that a busy machine slows all of them alike. Without `--typed`, then the
+engine alone, without the start of Python, beside the same peers without `symph package` and git fast-import into a kept
+cache.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from symphony_charts.gitops.publish import Publish
@@ -40,6 +42,7 @@ NOW = 1_700_000_000
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--charts", type=int, default=1_000)
+    parser.add_argument("--typed", action="store_true")
     parser.add_argument("--many", type=int, default=1_000)
     parser.add_argument("--writers", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
@@ -60,15 +63,12 @@ def bench(scratch: Path, options: argparse.Namespace) -> None:
         return f"new{next(counter)}"
 
     print(f"\nas typed, median of {options.runs}")
-    typed = {f"symph publish, {kind}": publish_typed(seed, scratch, options.runs, kind) for kind in ("warm", "cold")}
-    packaging = statistics.median(
-        clock(lambda: symph("package", "rl.yaml", folder=project_in(scratch, seed, number)))  # noqa: B023 - called at once
-        for number in range(1, options.runs + 1)
-    )
-    for title, way in CLONES.items():
-        git_alone = peer(seed, scratch, options.runs, lambda repo, work: by_clone(repo, work, name(), way))  # noqa: B023
-        typed[f"symph package, {title}, push"] = packaging + git_alone
-    show(typed)
+    times, cpu = as_typed(seed, scratch, options.runs, name)
+    show(times)
+    print("by CPU time")
+    show(cpu)
+    if options.typed:
+        return
 
     print(f"\nwithout Python, one chart, median of {options.runs}")
     rows = {
@@ -125,16 +125,38 @@ def symph(*words: str, folder: Path) -> None:
     subprocess.run(argv, cwd=folder, env=environ, check=True, capture_output=True)
 
 
-def publish_typed(seed: Path, scratch: Path, runs: int, kind: str) -> float:
-    """Return the median time of `symph publish` into the large repository, with or without its cache."""
-    times = []
+def as_typed(
+    seed: Path, scratch: Path, runs: int, name: Callable[[], str]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the median wall-clock and CPU times of each way to publish one changed spec, in seconds."""
+    took: dict[str, list[tuple[float, float]]] = {}
+
+    def measure(title: str, way: Callable[[], object]) -> None:
+        before, seconds = os.times(), clock(way)
+        after = os.times()
+        used = after.children_user + after.children_system - before.children_user - before.children_system
+        took.setdefault(title, []).append((seconds, used))
+
     with fresh(seed, scratch) as (repo, work):
-        for number in range(runs + 1):
-            project = project_in(work, repo, number)
-            if kind == "cold":
-                shutil.rmtree(project / "state", ignore_errors=True)
-            times.append(clock(lambda: symph("publish", "rl.yaml", "--env", "dev", folder=project)))  # noqa: B023
-    return statistics.median(times[1:])  # the first fills the cache
+        symph("publish", "rl.yaml", "--env", "dev", folder=project_in(work, repo, 0))
+        for number in range(1, 2 * runs, 2):
+            for offset, kind in enumerate(("warm", "cold")):
+                project = project_in(work, repo, number + offset)
+                if kind == "cold":
+                    shutil.rmtree(project / "state")
+                command = partial(symph, "publish", "rl.yaml", "--env", "dev", folder=project)
+                measure(f"symph publish, {kind}", command)
+            for title, options in CLONES.items():
+                with fresh(seed, scratch) as (other, place):
+                    package = partial(symph, "package", "rl.yaml", folder=project_in(place, other, number))
+                    push = partial(by_clone, other, place, name(), options)
+                    measure(f"symph package, {title}, push", lambda: (package(), push()))  # noqa: B023 - called at once
+                    check(other, 1)
+        check(repo, 2 * runs + 1)
+    wall, cpu = (
+        {title: statistics.median(each[kind] for each in all_) for title, all_ in took.items()} for kind in (0, 1)
+    )
+    return wall, cpu
 
 
 def version() -> str:

@@ -42,7 +42,8 @@ if [ -f plain ]; then
     tail -c 65536 -f log </dev/null 3>&- &
     (become) </dev/null >>log 2>&1 3>&-
     ended
-    kill $!
+    # If it has ended before, another program may have its number by now, but none of those is a child of this shell.
+    read -r _ _ _ parent _ <"/proc/$!/stat" && [ "$parent" = $$ ] && kill $!
     printf "$clear"
     exec tail -c 65536 log
 fi

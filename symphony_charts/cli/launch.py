@@ -412,8 +412,9 @@ def run_here(args: argparse.Namespace, spare: SupervisorProcess | None, began: f
         nonlocal priced
         priced = _plan_of(args, spec)
         status = up.wait(started)
-        # Nothing goes on after a run in the foreground.
-        up.down(started)
+        if started.is_live:
+            # Nothing goes on after a run in the foreground.
+            up.down(started)
         return status
 
     def begin() -> None:

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
@@ -67,9 +68,26 @@ class _Lazily:
         sys.meta_path.remove(self)
 
 
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C back until the imports are done.
+
+    CPython drops an exception that is raised while an import statement loads a lazy module, which then stays half
+    empty. Source: CPython, Python/import.c, import_ensure_initialized.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _function_of(verb: Verb, name: str) -> Any:
     """Return `configure` or `run` of a verb. Verb modules are imported only here."""
-    with _Lazily() if name == "configure" else nullcontext():
+    with _Lazily() if name == "configure" else nullcontext(), _uninterrupted():
         module = import_module(f"symphony_charts.cli.{verb.module}")
         if name == "run":
             _load_imports(module)
@@ -272,7 +290,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
             return
         options = {"help": verb.summary, "description": f"{verb.summary[:1].upper()}{verb.summary[1:]}."}
         parser = self._add(verb.name, verb.aliases, self._action_for(verb), options)
-        with _Lazily():
+        with _Lazily(), _uninterrupted():
             _function_of(verb, "configure")(parser)
         defaults.name_variables(parser)
         if not self._is_help:

@@ -19,7 +19,7 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
 from symphony_charts.formats.printable import printable_line
-from symphony_charts.gitops import argocd
+from symphony_charts.gitops import argocd_sync
 from symphony_charts.gitops.store import environments
 from symphony_charts.settings import project
 
@@ -201,7 +201,7 @@ def _row_of(
         place = placed.name, pointer.destination.namespace
         live, why = next((pair for pair in answer.found if (pair[0].name, pair[0].namespace) == place), (None, None))
         application = answer.application(placed, repository.url if repository else "")
-        why = (argocd.why_unsynced(application) if application else None) or _drift(placed, live) or why
+        why = (argocd_sync.why_unsynced(application) if application else None) or _drift(placed, live) or why
         if live is None and why is None:
             why = diagnosis.Diagnosis(cause="start", text=f"published, and {answer.context} runs nothing of it yet")
     if not placed.has_chart:

@@ -1,17 +1,14 @@
-"""Argo CD: the places that its projects allow, and the reasons for unsynced Applications."""
+"""Argo CD: the names of its objects, and the places that its projects allow."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 
 import yaml
 
-from symphony_charts.backend.diagnosis import Diagnosis
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.yaml_write import dump_all
-from symphony_charts.kinds.base import Object
 from symphony_charts.settings.project import Destination
 
 # Source: argoproj/argo-cd, pkg/apis/application/v1alpha1/app_project_types.go (IsDestinationPermitted).
@@ -110,55 +107,3 @@ def _matches(place: Mapping[str, object], destination: Destination) -> bool:
 
 def _glob(pattern: object, text: str) -> bool:
     return fnmatchcase(text, str(pattern or "").removeprefix("!"))
-
-
-# Sources: argoproj/argo-cd, pkg/apis/application/v1alpha1/types.go (OperationState, ResourceResult, conditions);
-# kubernetes/apimachinery, pkg/api/validation (messages about immutable fields).
-
-_IMMUTABLE = re.compile(
-    r"(?P<kind>\w+)(?:\.[\w.-]+)? \"(?P<name>[^\"]+)\" is invalid: (?P<field>[\w.\[\]]+): .*?"
-    r"(?:field is immutable|are forbidden|may not change)",
-    re.DOTALL,
-)
-_FAILED = ("Failed", "Error")
-
-
-def why_unsynced(application: Object) -> Diagnosis | None:
-    """Return why an Application is not synced with Git; None if it is synced."""
-    meta, status = application["metadata"], application.get("status") or {}
-    place = str(((application.get("spec") or {}).get("destination") or {}).get("namespace") or "default")
-    look = f"kubectl -n {meta.get('namespace', 'argocd')} describe application {meta['name']}"
-    for text in _refusals(status):
-        match = _IMMUTABLE.search(text)
-        if match:
-            kind, name = match["kind"].lower(), match["name"]
-            said = f"Argo CD cannot apply it: {match['field']} of {match['kind']}/{name} is immutable"
-            return Diagnosis(cause="immutable", text=said, next=f"kubectl -n {place} delete {kind}/{name}")
-    for text in (*_refusals(status), *_conditions(status)):
-        return Diagnosis(cause="sync", text=f"Argo CD cannot apply it: {_first_line(text)}", next=look)
-    differing = [item for item in status.get("resources") or [] if item.get("status") == "OutOfSync"]
-    is_busy = (status.get("operationState") or {}).get("phase") == "Running"
-    if (status.get("sync") or {}).get("status") == "OutOfSync" and differing and not is_busy:
-        first = f"{differing[0].get('kind')}/{differing[0].get('name')}"
-        more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
-        return Diagnosis(cause="drift", text=f"it is not as Git says: {first}{more}", next=look)
-    return None
-
-
-def _refusals(status: Object) -> Iterator[str]:
-    operation = status.get("operationState") or {}
-    for item in (operation.get("syncResult") or {}).get("resources") or []:
-        if item.get("status") == "SyncFailed":
-            yield str(item.get("message") or "")
-    if operation.get("phase") in _FAILED:
-        yield str(operation.get("message") or operation["phase"])
-
-
-def _conditions(status: Object) -> Iterator[str]:
-    for condition in status.get("conditions") or []:
-        if str(condition.get("type", "")).endswith("Error"):
-            yield str(condition.get("message") or condition["type"])
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0][:300]

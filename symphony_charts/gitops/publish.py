@@ -64,13 +64,14 @@ def decide_version(
     values of the newest version. Raises Conflict if `wanted` exists with other content.
     """
     last = newest(published)
-    parts = top_entries(chart.files)
+    algorithm = "sha256" if any(len(entry.oid) == 64 for entry in published.values()) else "sha1"
+    parts = top_entries(chart.files, algorithm)
     if wanted is not None:
         check_version(wanted)
         same = chart.with_version(wanted)
         if wanted not in published:
             return Decision(chart=same, is_new=True, last=last)
-        if not _is_at(chart, wanted, published[wanted].oid, parts):
+        if not _is_at(chart, wanted, published[wanted].oid, parts, algorithm):
             raise Conflict(
                 f"{chart.name} {wanted} is published already, with other content",
                 f"{published[wanted].oid[:12]} in the repository",
@@ -78,7 +79,7 @@ def decide_version(
             )
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):
-        if semver.Version.is_valid(version) and _is_at(chart, version, published[version].oid, parts):
+        if semver.Version.is_valid(version) and _is_at(chart, version, published[version].oid, parts, algorithm):
             return Decision(chart=chart.with_version(version), is_new=False, last=last)
     if last is None:
         return Decision(chart=chart.with_version(FIRST_VERSION), is_new=True)
@@ -88,10 +89,10 @@ def decide_version(
     )
 
 
-def _is_at(chart: Chart, version: str, oid: str, parts: Mapping[str, Entry]) -> bool:
+def _is_at(chart: Chart, version: str, oid: str, parts: Mapping[str, Entry], algorithm: str) -> bool:
     """Return True if the tree `oid` holds `chart` under `version`; `parts` are the entries of its other files."""
-    own = file_entry(chart.with_version(version).files[_VERSIONED])
-    return entries_id({**parts, _VERSIONED: own}) == oid
+    own = file_entry(chart.with_version(version).files[_VERSIONED], algorithm)
+    return entries_id({**parts, _VERSIONED: own}, algorithm) == oid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

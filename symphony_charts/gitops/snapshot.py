@@ -163,16 +163,16 @@ def _unreadable(path: str) -> ToolFailed:
     return ToolFailed(f"the copy of the repository on this machine lacks {path}")
 
 
-def parse_tree(data: bytes) -> dict[str, Entry]:
-    """Return the entries of a Git tree object. Source: git, Documentation/user-manual "tree object"."""
+def parse_tree(data: bytes, id_bytes: int = 20) -> dict[str, Entry]:
+    """Return the entries of a Git tree object. Source: git, Documentation/gitformat-pack.txt."""
     entries: dict[str, Entry] = {}
     start = 0
     while start < len(data):
         space = data.index(b" ", start)
         end = data.index(b"\0", space)
         name = data[space + 1 : end].decode("utf-8", "surrogateescape")
-        entries[name] = Entry(mode=data[start:space].decode(), oid=data[end + 1 : end + 21].hex())
-        start = end + 21
+        entries[name] = Entry(mode=data[start:space].decode(), oid=data[end + 1 : end + 1 + id_bytes].hex())
+        start = end + 1 + id_bytes
     return entries
 
 
@@ -180,26 +180,26 @@ def parse_tree(data: bytes) -> dict[str, Entry]:
 Edits: TypeAlias = Mapping[str, "bytes | None"]
 
 
-def object_id(kind: Literal["blob", "tree"], data: bytes) -> str:
-    """Return the id of the object with `data`."""
+def object_id(kind: Literal["blob", "tree"], data: bytes, algorithm: str = "sha1") -> str:
+    """Return the id of the object with `data` in a repository whose object format is `algorithm`."""
     header = b"%s %d\0" % (kind.encode(), len(data))
-    return hashlib.sha1(header + data, usedforsecurity=False).hexdigest()
+    return hashlib.new(algorithm, header + data, usedforsecurity=False).hexdigest()
 
 
-def entries_id(entries: Mapping[str, Entry]) -> str:
+def entries_id(entries: Mapping[str, Entry], algorithm: str = "sha1") -> str:
     """Return the id of the tree with `entries`: Git sorts by the bytes of names, with a slash after folder names."""
     named = [(name.encode("utf-8", "surrogateescape"), entry) for name, entry in entries.items()]
     named.sort(key=lambda item: item[0] + b"/" if item[1].is_folder else item[0])
     lines = (b"%s %s\0%s" % (entry.mode.encode(), name, bytes.fromhex(entry.oid)) for name, entry in named)
-    return object_id("tree", b"".join(lines))
+    return object_id("tree", b"".join(lines), algorithm)
 
 
-def tree_id(files: Mapping[str, bytes]) -> str:
+def tree_id(files: Mapping[str, bytes], algorithm: str = "sha1") -> str:
     """Return the id of the tree that holds exactly `files` (path -> content)."""
-    return entries_id(top_entries(files))
+    return entries_id(top_entries(files, algorithm), algorithm)
 
 
-def top_entries(files: Mapping[str, bytes]) -> dict[str, Entry]:
+def top_entries(files: Mapping[str, bytes], algorithm: str = "sha1") -> dict[str, Entry]:
     """Return the entries at the top of the tree that holds exactly `files`."""
     entries: dict[str, Entry] = {}
     folders: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
@@ -208,12 +208,12 @@ def top_entries(files: Mapping[str, bytes]) -> dict[str, Entry]:
         if below:
             folders[top][below] = content
         else:
-            entries[top] = file_entry(content)
-    return entries | {name: Entry(mode=FOLDER, oid=tree_id(inside)) for name, inside in folders.items()}
+            entries[top] = file_entry(content, algorithm)
+    return entries | {name: Entry(mode=FOLDER, oid=tree_id(inside, algorithm)) for name, inside in folders.items()}
 
 
-def file_entry(content: bytes) -> Entry:
-    return Entry(mode=FILE, oid=object_id("blob", content))
+def file_entry(content: bytes, algorithm: str = "sha1") -> Entry:
+    return Entry(mode=FILE, oid=object_id("blob", content, algorithm))
 
 
 def check_edits(tip: Snapshot, edits: Edits) -> None:

@@ -136,9 +136,13 @@ class KubeExperiments:
     def workloads(self, name: str) -> list[Object]:
         return self._workloads(selector_of(name))
 
-    def _workloads(self, selector: str) -> list[Object]:
+    def conductors(self, name: str) -> list[Object]:
+        """Return the Jobs that end its runs; they are no workloads of the experiment."""
+        return self._workloads(selector_of(name), conduct=True)
+
+    def _workloads(self, selector: str, *, conduct: bool = False) -> list[Object]:
         listed = [item for kind in self._kinds() for item in self.listed(*kind, selector)]
-        return [item for item in listed if not is_conductor(item)]
+        return [item for item in listed if is_conductor(item) == conduct]
 
     def pods(self, name: str) -> list[Object]:
         return self._pods(selector_of(name))
@@ -350,7 +354,8 @@ def objects_of_release(experiments: KubeExperiments, name: str) -> list[Object]:
 
 
 def _objects_and_secrets(experiments: KubeExperiments, name: str) -> tuple[list[Object], list[Object]]:
-    labelled = [*experiments.workloads(name), *experiments.of_kinds(_OTHERS, name)]
+    jobs = [*experiments.workloads(name), *experiments.conductors(name)]
+    labelled = [*jobs, *experiments.of_kinds(_OTHERS, name)]
     all_ours = [item for item in labelled if _is_ours(item, name)]
     ours = [item for item in all_ours if not _is_pushed(item)]
     if not ours and experiments.adopted(name):

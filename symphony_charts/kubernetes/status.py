@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, ServiceStatus, overall
+from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, ServiceStatus, gather, overall
 from symphony_charts.errors import Conflict
+from symphony_charts.formats.data import sub
 from symphony_charts.kinds.base import WAITING, Object, process_of
 from symphony_charts.kinds.registry import kind_for, may_start_again, parts_of, verdict_of
 from symphony_charts.kubernetes.container_phase import (
@@ -120,8 +121,33 @@ def status_of(
         held_by=managers_of(everything, releases),
         instances=instances,
         services=tuple(map(_service, sorted(services, key=_name))),
+        still_running=tuple(_still_running(instances)) if phase in ("succeeded", "failed") else (),
+        ended_with_run=tuple(_ended_with_run(instances, workloads)),
         labels=labels,
     )
+
+
+def _still_running(instances: Sequence[InstanceStatus]) -> Iterator[str]:
+    for process in gather(instances):
+        if any(one.phase == "running" for one in process.instances):
+            yield f"{process.group}/{process.name}" if process.group else process.name
+
+
+def _ended_with_run(instances: Sequence[InstanceStatus], workloads: Sequence[Object]) -> Iterator[str]:
+    """Yield what the end of the run has ended, with the number of its GPUs: ``replay (2 GPUs)``."""
+    wanted = _wanted(workloads)
+    for process in gather(instances):
+        if all(one.phase == "stopped" and not one.pod for one in process.instances):
+            makers = [wanted.get((one.group or one.process, one.index)) for one in process.instances]
+            count = sum(_gpus(maker, process.name) for maker in makers if maker)
+            name = f"{process.group}/{process.name}" if process.group else process.name
+            yield f"{name} ({count} GPU{'s' if count > 1 else ''})" if count else name
+
+
+def _gpus(workload: Object, process: str) -> int:
+    containers = (container for container, _ in _containers(workload["spec"]["template"]["spec"]))
+    limits = [sub(container, "resources", "limits") for container in containers if process_of(container) == process]
+    return sum(int(str(count)) for each in limits for name, count in each.items() if name.endswith("/gpu"))
 
 
 def event_of(item: Object) -> Event:

@@ -7,10 +7,10 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import Conflict, NotFound
@@ -21,10 +21,6 @@ from symphony_charts.system import processes, remover
 from symphony_charts.system.files import copy_over, refuse_left, refused
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import verified
-
-if TYPE_CHECKING:
-    from symphony_charts.local.plan.records import Bind
-
 
 # The kernel's limit of links in one path.
 _MOST_LINKS = 40
@@ -38,17 +34,6 @@ class ProcessFiles:
 
     def __init__(self, name: str, root: str, cwd: str, shown: Mapping[str, str]) -> None:
         self._name, self._root, self._cwd, self._shown = name, root, cwd, shown
-
-    @classmethod
-    def of_pid(cls, name: str, pid: int) -> ProcessFiles:
-        """Return the files of a running process. Raises OSError if it is gone."""
-        return cls(name, f"/proc/{pid}/root", str(Path(f"/proc/{pid}/cwd").readlink()), {})
-
-    @classmethod
-    def of_ended(cls, name: str, cwd: str, binds: Iterable[Bind]) -> ProcessFiles:
-        """Return the files that an ended process leaves: this machine's, and its volumes that still exist."""
-        shown = {bind.target.rstrip("/"): bind.source for bind in binds}
-        return cls(name, "", cwd, shown)
 
     def copy_out(self, path: str, to: Path) -> None:
         """Copy the file or folder at `path`. Raises NotFound, and Conflict if it cannot be written."""
@@ -320,8 +305,9 @@ def _files_of(name: str, instance: InstanceStatus) -> ProcessFiles:
     pid = _main_pid(name, instance)
     if pid:
         with contextlib.suppress(OSError):
-            return ProcessFiles.of_pid(instance.path, pid)
+            return ProcessFiles(instance.path, f"/proc/{pid}/root", str(Path(f"/proc/{pid}/cwd").readlink()), {})
+    # An ended process leaves this machine's files, and its volumes that still exist.
     plan = find_run(name).plan()
     planned = next(process for process in plan.processes if process.path == instance.path)
     binds = (*plan.binds, *planned.binds) if plan.has_namespace else ()
-    return ProcessFiles.of_ended(instance.path, planned.cwd, binds)
+    return ProcessFiles(instance.path, "", planned.cwd, {bind.target.rstrip("/"): bind.source for bind in binds})

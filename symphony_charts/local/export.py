@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.yaml_write import dump
@@ -17,8 +18,7 @@ from symphony_charts.local.plan.records import Check, LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import check_path, quote, start_script
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Export:
+class Export(Struct, frozen=True, kw_only=True):
     """`main` is the file for the other runner, `files` maps relative paths to content and mode, `notes` are for users.
 
     `start` is the command line that starts it, for display.

@@ -7,9 +7,11 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.local.machine.machine import with_commits
@@ -28,8 +30,7 @@ _SPEC = "spec.json"
 _STARTING_S = 3600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SavedRun:
+class SavedRun(Struct, frozen=True, kw_only=True):
     """The origin of a run: the experiment, its ports by service, and the base folder of relative paths."""
 
     experiment: Experiment

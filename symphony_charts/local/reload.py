@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import select
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,62 +9,47 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path, PurePath
-from types import TracebackType
 
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.system.inotify import Tree
-from symphony_charts.system.processes import open_verified
+from symphony_charts.system.processes import verified
 
 # Files saved together are handled together: wait for this long without a change, and at most that long.
 _QUIET_S, _MOST_S = 0.2, 3.0
 
 
-class FileWatch:
+class FileWatch(Tree):
     """The files of `watched`, and the experiment file `spec`; `ignored` are patterns besides the usual ones."""
 
     def __init__(self, watched: Sequence[Watched], spec: Path, ignored: Sequence[str] = ()) -> None:
         self.watched, self.spec = tuple(watched), spec.resolve()
         roots = [*(Path(entry.path) for entry in watched), self.spec]
-        self._tree = Tree(roots, partial(is_ignored, roots=roots, patterns=(*IGNORED, *ignored)))
+        super().__init__(roots, partial(is_ignored, roots=roots, patterns=(*IGNORED, *ignored)))
 
     def wait(self, run: Run) -> set[Path]:
         """Return the changed files once they have settled; empty if the run ended or lost its supervisor instead."""
         # Files that are made and removed for the run are no changes.
         mounts = run.plan().mounts
         points = {Path(at) for at in (*mounts.targets, *(bind.target for bind in mounts.shared))}
-        descriptors = [self._tree.descriptor]
-        if run.is_live:
-            supervisor = run.supervisor
-            descriptor = None if supervisor is None else open_verified(supervisor)
-            if descriptor is None:
+        is_live = run.is_live
+        with verified(run.supervisor if is_live else None) as supervisor:
+            if is_live and supervisor is None:
                 return set()
-            descriptors.append(descriptor)
-        try:
+            descriptors = [self.descriptor, *([] if supervisor is None else [supervisor])]
             while True:
                 ready, _, _ = select.select(descriptors, [], [])
-                changed = self._settled() - points if self._tree.descriptor in ready else set()
-                if changed or len(ready) > 1 or self._tree.descriptor not in ready:
+                changed = self._settled() - points if self.descriptor in ready else set()
+                if changed or len(ready) > 1 or self.descriptor not in ready:
                     return changed
-        finally:
-            for descriptor in descriptors[1:]:
-                os.close(descriptor)
 
     def _settled(self) -> set[Path]:
-        changed, deadline = self._tree.changed(), time.monotonic() + _MOST_S
+        changed, deadline = self.changed(), time.monotonic() + _MOST_S
         while changed and time.monotonic() < deadline:
-            if not select.select([self._tree.descriptor], [], [], _QUIET_S)[0]:
+            if not select.select([self.descriptor], [], [], _QUIET_S)[0]:
                 break
-            changed |= self._tree.changed()
+            changed |= self.changed()
         return changed
-
-    def __enter__(self) -> FileWatch:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._tree.__exit__(kind, error, trace)
 
 
 def parse_watched(text: str) -> Watched:

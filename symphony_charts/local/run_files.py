@@ -143,7 +143,8 @@ def write_supervisor(folder: Path) -> None:
     """Record this program as the supervisor of the run in `folder`."""
     record = identify(os.getpid())
     assert record is not None  # noqa: S101 - it runs
-    write_json(folder / _SUPERVISOR, asdict(record), is_safe=True)
+    # After a power loss no process of the run is left, so this need not survive one.
+    write_json(folder / _SUPERVISOR, asdict(record))
 
 
 def supervisor_of(folder: Path) -> ProcessRecord | None:

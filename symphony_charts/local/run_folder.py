@@ -6,10 +6,10 @@ import itertools
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from symphony_charts.errors import Conflict, Problem, SpecError
@@ -157,8 +157,7 @@ def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
     path.chmod(mode)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """A process that must start, stop or restart, and the reason, without values of variables."""
 
     slot: int

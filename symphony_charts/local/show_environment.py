@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from symphony_charts.errors import UsageError
 from symphony_charts.local.history import load_saved, read_secrets
@@ -21,8 +22,7 @@ from symphony_charts.spec.pods import ProcessRef, allocate, pods_of
 from symphony_charts.spec.variable_names import is_shell_name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Environment:
+class Environment(Struct, frozen=True, kw_only=True):
     """The variables of one process; `secret` names the secret ones."""
 
     experiment: str

@@ -11,8 +11,9 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from symphony_charts.errors import Conflict, SpecError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.local.run_files import read_json, write_json
@@ -32,8 +33,7 @@ class TmuxSilent(ToolFailed):
     """tmux did not answer in time, or its client could not be started; the server may still run the command later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pane:
+class Pane(Struct, frozen=True):
     """One pane: its process slot, its id (``%3``), the pid of its program, if that has ended, and its terminal.
 
     `is_piped` is true if its output goes to a pipe; `server` is the pid of the tmux server.

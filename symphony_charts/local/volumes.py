@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from symphony_charts.errors import Conflict, NotFound, SymphError
 from symphony_charts.formats.printable import size
@@ -19,8 +20,7 @@ from symphony_charts.system.user_folders import state_dir
 _MOST_FILES = 50_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Volume:
+class Volume(Struct, frozen=True, kw_only=True):
     """A volume by its `folder`, its size, and its last use in seconds since 1970.
 
     `bytes` is the counted size; with `is_more` there is more. `used_by` names the experiments that use it now.

@@ -123,10 +123,7 @@ def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
     return tuple(
         DEVICE_TOLERATIONS.get(taint.key)
         or Toleration(
-            key=taint.key,
-            operator="Equal" if taint.value else "Exists",
-            value=taint.value or None,
-            effect=taint.effect,
+            key=taint.key, operator="Equal" if taint.value else "Exists", value=taint.value or None, effect=taint.effect
         )
         for taint in pool.taints
     )

@@ -1,7 +1,7 @@
 """Draw the nodes of a plan, with the pods packed in them, as one SVG.
 
-Each node is two columns, CPU and memory, in which its pods are stacked to scale; GPUs are squares above them. Equal
-nodes are drawn once, with their number.
+Each node is two columns, CPU and memory, in which its groups are stacked to scale. Equal nodes are drawn once, with
+their number.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from xml.sax.saxutils import escape
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.placement.fit.packing import Filled
 from symphony_charts.placement.plan import Plan, PoolUse
-from symphony_charts.placement.report import plan_sentence, total_line
+from symphony_charts.placement.report import GPU, TPU, plan_sentence, total_line
 
 WIDTH, MARGIN, GAP = 980, 24, 14
 NODE_W, NODE_H, TOP = 222, 196, 40
 COLUMN_H, CPU_W, MEM_W = 128, 128, 62
 _STATE = {"PROVEN": "#2f855a", "PACKABLE": "#b7791f", "UNKNOWN": "#b7791f", "NO": "#c53030"}
-_DEVICES = ("nvidia.com/gpu", "google.com/tpu")
 _MOST_LEGENDS = 24
 INK, MUTED, FRAME = "#1f2933", "#616e7c", "#cbd2d9"
 # Distinct on white, also for most colour-blind people; repeated after twelve groups.
@@ -85,7 +84,7 @@ def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
     number = f"{filled.count} nodes alike" if filled.count > 1 else node.name or "1 node"
     yield _box(x, y, NODE_W, NODE_H, fill="#f8fafb", stroke=FRAME, radius=6)
     yield _text(x + 10, y + 18, _fitted(number, 120), bold=filled.count > 1)
-    yield from _devices(plan, filled, x + NODE_W - 10, y + 8)
+    yield from _devices(plan, filled, x + NODE_W - 10, y + 18)
     columns = (("cpu", "CPU", x + 10, CPU_W), ("memory", "memory", x + 10 + CPU_W + 12, MEM_W))
     for resource, label, left, width in columns:
         dimension = cluster.dimensions.index(resource) if resource in cluster.dimensions else -1
@@ -101,54 +100,26 @@ def _node(plan: Plan, filled: Filled, x: float, y: float) -> Iterator[str]:
 
 
 def _devices(plan: Plan, filled: Filled, right: float, y: float) -> Iterator[str]:
-    cluster, node = plan.cluster, plan.cluster.classes[filled.node]
-    for name in _DEVICES:
-        if name not in cluster.dimensions:
-            continue
-        dimension = cluster.dimensions.index(name)
-        total = node.free[dimension]
-        owners = [d for d, count in filled.contents for _ in range(cluster.needs[d][dimension] * count)]
-        if total > 8:
-            yield _text(right, y + 10, f"{len(owners)}/{total} {name.split('/')[1].upper()}", size=10, anchor="end")
-        else:
-            for index in range(total):
-                fill = _color(owners[index]) if index < len(owners) else "#ffffff"
-                yield _box(right - 13 * (total - index), y, 10, 10, fill=fill, stroke=MUTED, title=name)
-            if total:
-                label = name.split("/")[1].upper()
-                yield _text(right - 13 * total - 5, y + 9, label, size=10, fill=MUTED, anchor="end")
+    node = plan.cluster.classes[filled.node]
+    for dimension, name in enumerate(plan.cluster.dimensions):
+        if name in (GPU, TPU) and node.free[dimension]:
+            used = node.free[dimension] - filled.free[dimension]
+            text = f"{used}/{node.free[dimension]} {name.split('/')[1].upper()}"
+            yield _text(right, y, text, size=10, anchor="end")
 
 
 def _stack(
     plan: Plan, filled: Filled, dimension: int, offered: int, x: float, y: float, width: float, *, with_names: bool
 ) -> Iterator[str]:
+    """Yield a box per group, as high as its share of what the node offers."""
     bottom = y + COLUMN_H
-    if dimension < 0 or not offered:
-        return
-    for demand, count in filled.contents:
-        need = plan.cluster.needs[demand][dimension]
-        height = need / offered * COLUMN_H
-        name = plan.cluster.demands[demand].name
-        if count > 40 or height < 1.5:
-            yield _box(x, bottom - height * count, width, height * count, fill=_color(demand), title=f"{name} x{count}")
-            if with_names and height * count >= 13:
-                label = _fitted(f"{name} x{count}", width - 8, 11)
-                yield _text(x + 5, bottom - height * count / 2 + 4, label, size=11, fill=_on(demand))
-            bottom -= height * count
-            continue
-        pile = bottom - height * count
-        for _ in range(count):
-            bottom -= height
-            yield _box(x, bottom, width, height, fill=_color(demand), stroke="#ffffff", title=name)
-            if with_names and height >= 13:
-                yield _text(x + 5, bottom + height / 2 + 4, _fitted(name, width - 8, 11), size=11, fill=_on(demand))
-        if with_names and height < 13 <= height * count:
-            yield from _plate(x, pile + height * count / 2, _fitted(f"{name} x{count}", width - 16, 11))
-
-
-def _plate(x: float, middle: float, label: str) -> Iterator[str]:
-    yield _box(x + 4, middle - 7, len(label) * 6.6 + 6, 14, fill="#ffffff", radius=3)
-    yield _text(x + 7, middle + 4, label, size=11)
+    for demand, count in filled.contents if offered else ():
+        height = plan.cluster.needs[demand][dimension] * count / offered * COLUMN_H
+        bottom -= height
+        label = plan.cluster.demands[demand].name + (f" x{count}" if count > 1 else "")
+        yield _box(x, bottom, width, height, fill=_color(demand), stroke="#ffffff", title=label)
+        if with_names and height >= 13:
+            yield _text(x + 5, bottom + height / 2 + 4, _fitted(label, width - 8, 11), size=11, fill=_on(demand))
 
 
 def _on(demand: int) -> str:

@@ -20,14 +20,7 @@ from symphony_charts.placement.fit.packing import Filled, Packing, orders, pack,
 from symphony_charts.placement.fit.proof import Proofs, cannot_fit
 from symphony_charts.placement.fit.supply import Cluster
 from symphony_charts.placement.fit.system_load import empty_of, grown, system_demands, system_note
-from symphony_charts.placement.fit.verdicts import (
-    WORST,
-    Group,
-    Verdict,
-    why_left_over,
-    why_not,
-    with_uncertainties,
-)
+from symphony_charts.placement.fit.verdicts import WORST, Group, Verdict, why_left_over, why_not, with_uncertainties
 from symphony_charts.placement.pools.pool import HOSTNAME, Pool, Pools
 from symphony_charts.placement.prices import default_prices
 from symphony_charts.placement.remediation import with_remediations
@@ -143,7 +136,7 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
         return list(_groups(part, best, is_certain=certain))
 
     bounded = list(_with_unknown(loads.system, with_uncertainties(own, pools, judged, groups_without), pools))
-    groups = tuple(sorted(with_remediations(bounded, loads.full, pools.catalog), key=lambda group: group.name))
+    groups = tuple(sorted(with_remediations(bounded, loads.full), key=lambda group: group.name))
     return Plan(
         experiment=experiment,
         source=pools.source,

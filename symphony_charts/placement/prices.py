@@ -5,7 +5,6 @@ The table is written by scripts/make_prices.py.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 
@@ -37,7 +36,6 @@ class RegionPrices(msgspec.Struct, frozen=True, kw_only=True):
     origins: dict[str, tuple[str, str]] = {}
 
 
-_CUSTOM = re.compile(r"(?:(?P<family>[a-z]\w*)-)?custom-(?P<cpu>\d+)-(?P<mib>\d+)(?P<ext>-ext)?$")
 # Families whose local SSDs have the general price; no source gives the price for newer ones.
 _PLAIN_SSD = frozenset({"n1", "n2", "n2d", "c2", "c2d", "c3", "c3d"})
 # Maximum GiB of memory per vCPU of a custom machine; the rest is extended memory.
@@ -117,7 +115,7 @@ def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: 
         each = prices.tpus.get(machine.tpu, (None, None))[spot]
         return None if each is None else each * machine.chips
     if "custom" in name:
-        return _custom(prices, name, spot=spot)
+        return _custom(prices, machine, spot=spot)
     units = prices.units.get(machine.family)
     if units is None or not is_plain(machine):
         return None
@@ -125,17 +123,15 @@ def _machine(prices: RegionPrices, name: str, machine: Machine | None, *, spot: 
     return None if cpu is None or gib is None else machine.vcpu * cpu + machine.memory_mib / 1024 * gib
 
 
-def _custom(prices: RegionPrices, name: str, *, spot: bool) -> float | None:
-    match = _CUSTOM.match(name)
-    units = prices.custom.get(match["family"] or "n1") if match else None
-    if match is None or units is None or spot:
+def _custom(prices: RegionPrices, machine: Machine, *, spot: bool) -> float | None:
+    units = prices.custom.get(machine.family)
+    if units is None or spot or machine.shared:
         return None
-    vcpu, gib = int(match["cpu"]), int(match["mib"]) / 1024
-    most = _MOST_GIB.get(match["family"] or "n1", 8) * vcpu
-    beyond = max(0.0, gib - most) if match["ext"] else 0.0
+    gib, most = machine.memory_mib / 1024, _MOST_GIB.get(machine.family, 8) * machine.vcpu
+    beyond = max(0.0, gib - most) if machine.name.endswith("-ext") else 0.0
     if beyond and units[2] is None:
         return None
-    return vcpu * units[0] + (gib - beyond) * units[1] + beyond * (units[2] or 0)
+    return machine.vcpu * units[0] + (gib - beyond) * units[1] + beyond * (units[2] or 0)
 
 
 def _gpus(prices: RegionPrices, kind: str, count: int, *, spot: bool) -> float | None:

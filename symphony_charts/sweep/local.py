@@ -252,8 +252,9 @@ def _wait(run: Run, timeout_s: float | None, stopper: Stopper | None) -> None:
             _stop(run, {"status": TIMED_OUT, "reason": too_long(timeout_s)})
         elif why:
             _stop(run, {"reason": f"stopped early: {why}", "is_early": True})
-    # Nothing of a trial goes on after its end.
-    up.down(run)
+    if run.is_live:
+        # Nothing of a trial goes on after its end.
+        up.down(run)
     if stopper is not None:
         stopper.look_at(run.experiment)
 

@@ -10,8 +10,9 @@ import struct
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
+
+from symphony_charts.system.processes import command_line
 
 if sys.platform != "win32":
     import pwd
@@ -92,11 +93,8 @@ def _listeners() -> Iterator[tuple[str, int, int, str]]:
 def _address(text: str) -> str:
     """Decode an address: `0100007F` is 127.0.0.1, in words of the machine's byte order."""
     words = [int(text[start : start + 8], 16) for start in range(0, len(text), 8)]
-    packed = struct.pack(f"={len(words)}I", *words)
-    if len(packed) == 4:
-        return str(IPv4Address(packed))
-    whole = IPv6Address(packed)
-    return str(whole.ipv4_mapped or whole)
+    family = socket.AF_INET if len(words) == 1 else socket.AF_INET6
+    return socket.inet_ntop(family, struct.pack(f"={len(words)}I", *words)).removeprefix("::ffff:")
 
 
 def _owner(inode: str) -> int:
@@ -112,12 +110,9 @@ def _has_open(pid: int, target: str) -> bool:
 
 
 def _command(pid: int) -> str:
-    with contextlib.suppress(OSError):
-        words = (_PROC / str(pid) / "cmdline").read_bytes().decode("utf-8", "replace").split("\0")
-        text = " ".join(word for word in words if word)
-        text = "".join(char if char.isprintable() else " " for char in text)
-        return text if len(text) <= _COMMAND_LENGTH else f"{text[:_COMMAND_LENGTH]}..."
-    return "?"
+    text = " ".join(filter(None, command_line(pid))) or "?"
+    text = "".join(char if char.isprintable() else " " for char in text)
+    return text if len(text) <= _COMMAND_LENGTH else f"{text[:_COMMAND_LENGTH]}..."
 
 
 def _experiment(pid: int) -> str:

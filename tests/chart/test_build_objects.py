@@ -66,7 +66,8 @@ def ask_and_serve(**server: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper", "volcano"])
 @pytest.mark.parametrize("lifecycle", ["finite", "service"])
 def test_hosts_are_pods_that_a_headless_service_names(kind: str, lifecycle: str) -> None:
-    processes = ask_and_serve(replicas=2, lifecycle=lifecycle)
+    stays = {"until": "uninstall"} if lifecycle == "service" else {}
+    processes = ask_and_serve(replicas=2, lifecycle=lifecycle, **stays)
     objects = objects_of(experiment_of(processes=processes, workload={"kind": kind}))
     hosts = environment(objects, "client")["SYMPH_API_HOSTS"].split(",")
     in_set = lambda: one(objects, "JobSet")["metadata"]["name"] + "-server-0"  # noqa: E731 - one of a table

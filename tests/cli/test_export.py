@@ -22,18 +22,23 @@ def objects(symph: Symph, *args: str) -> list[dict[str, Any]]:
 def test_an_appwrapper_holds_all_that_its_controller_may_create(symph: Symph) -> None:
     *before, wrapper = objects(symph)
     inside = [part["template"]["kind"] for part in wrapper["spec"]["components"]]
-    assert inside == ["Service", "Service", "StatefulSet", "Job"]
-    assert [item["kind"] for item in before] == ["ConfigMap"]
+    assert inside == ["Service", "Service", "Job"]
+    # Services and their conductor are beside it.
+    beside = ["Job", "Job", "Role", "RoleBinding", "ServiceAccount"]
+    assert sorted(item["kind"] for item in before) == ["ConfigMap", *beside]
+
+
+_KEPT = ("--spec-set", "processes.server.until=uninstall")
 
 
 def test_what_stands_outside_and_what_never_ends_is_said(symph: Symph) -> None:
-    said = symph("export", "appwrapper", "exp.yaml").stderr
+    said = symph("export", "appwrapper", "exp.yaml", *_KEPT).stderr
     assert "ConfigMap/exp-environment-" in said
     assert "has not ended as long as this service runs\n  at:   StatefulSet/exp-server" in said
 
 
 def test_strict_fails_for_what_does_not_come_over_as_it_is(symph: Symph) -> None:
-    symph("export", "appwrapper", "exp.yaml", "--strict", status=1)
+    symph("export", "appwrapper", "exp.yaml", "--strict", *_KEPT, status=1)
 
 
 def test_what_no_chart_carries_is_lost(symph: Symph, spec: Path) -> None:
@@ -46,7 +51,7 @@ def test_what_no_chart_carries_is_lost(symph: Symph, spec: Path) -> None:
 
 
 def test_everything_can_be_inside(symph: Symph) -> None:
-    (wrapper,) = objects(symph, "--everything")
+    (wrapper,) = objects(symph, "--everything", *_KEPT)
     assert "ConfigMap" in {part["template"]["kind"] for part in wrapper["spec"]["components"]}
 
 
@@ -60,7 +65,7 @@ def test_what_is_exported_has_no_unknown_field(version: str, symph: Symph) -> No
 
 
 def test_mcad_waits_for_the_services_too(symph: Symph) -> None:
-    *_, wrapper = objects(symph, "--api", "v1beta1", "--spec-set", "processes.client.min_replicas=2")
+    *_, wrapper = objects(symph, "--api", "v1beta1", "--spec-set", "processes.client.min_replicas=2", *_KEPT)
     assert wrapper["spec"]["schedulingSpec"]["minAvailable"] == 3
 
 
@@ -81,7 +86,7 @@ def test_the_answer_goes_to_a_file_which_is_left_alone_where_it_is_the_same(symp
 
 def test_a_dry_run_writes_nothing(symph: Symph, tmp_path: Path) -> None:
     assert (
-        "would write 2 objects to aw.yaml"
+        "would write 7 objects to aw.yaml"
         in symph("export", "appwrapper", "exp.yaml", "--to", "aw.yaml", "--dry-run").stderr
     )
     assert not (tmp_path / "aw.yaml").exists()

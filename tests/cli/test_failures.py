@@ -131,3 +131,24 @@ def test_an_interrupt_and_an_exit_of_the_script_keep_their_status(capsys: pytest
     capsys.readouterr()
     assert run(SystemExit("no good")) == 1
     assert capsys.readouterr().err == "no good\n"
+
+
+_CTRL_C_IN = """\
+import os, signal, sys
+from symphony_charts.cli.main import main
+
+def hook(event, args):
+    if event == "exec" and args[0].co_filename.endswith(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGINT)
+
+sys.addaudithook(hook)
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize("module", ["cli/git_repository.py", "gitops/base.py", "gitops/store/store.py"])
+def test_ctrl_c_while_modules_are_imported_is_an_interrupt(module: str, tmp_path: Path) -> None:
+    """CPython drops an exception that is raised while an import statement loads a lazy module."""
+    argv = [sys.executable, "-c", _CTRL_C_IN, module, "promote", "rl", "--from", "dev", "--to", "prod"]
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")

@@ -34,8 +34,9 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with http_server(repositories) as http, ssh_server(tmp_path / "sshd") as ssh:
         chance = random.Random(SEED)
         http.fault = lambda _path, _done: chance.choice(("502", "cut")) if chance.random() < 0.04 else ""
+        ssh.break_sessions()
         monkeypatch.setenv("GIT_SSH_COMMAND", ssh.command())
-        yield Server(root=repositories, http=http.url, ssh=ssh.url(repositories))
+        yield Server(root=repositories, http=http.url, ssh=ssh.url(repositories), is_busy=lambda: bool(http.requests))
 
 
 def test_no_order_of_commands_leads_where_the_model_does_not(server: Server) -> None:

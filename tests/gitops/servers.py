@@ -9,7 +9,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -35,9 +35,11 @@ def git(folder: Path, *args: str, input: bytes | None = None) -> str:
     return ended.stdout.decode()
 
 
-def make_bare(path: Path, files: dict[str, str] | None = None, *, filters: bool = True) -> Path:
-    git_init = ["git", "init", "--quiet", "--bare", "--initial-branch=main", str(path)]
-    subprocess.run(git_init, env=_ENV, check=True, timeout=30)
+def make_bare(
+    path: Path, files: dict[str, str] | None = None, *, filters: bool = True, object_format: str = "sha1"
+) -> Path:
+    git_init = ["git", "init", "--quiet", "--bare", "--initial-branch=main", f"--object-format={object_format}"]
+    subprocess.run([*git_init, str(path)], env=_ENV, check=True, timeout=30)
     if filters:
         git(path, "config", "uploadpack.allowFilter", "true")
         git(path, "config", "uploadpack.allowAnySHA1InWant", "true")
@@ -66,6 +68,14 @@ def _data(text: str | bytes) -> bytes:
     return b"data %d\n%s\n" % (len(content), content)
 
 
+def fake_ssh(folder: Path, script: str) -> str:
+    """Return a command in the place of ssh that runs `script`, then the server's git on this machine."""
+    command = folder / "ssh"
+    command.write_text(f'#!/bin/sh\nfor last; do :; done\n{script}\nexec sh -c "$last"\n')
+    command.chmod(0o755)
+    return str(command)
+
+
 def set_hook(bare: Path, name: str, script: str) -> None:
     hook = bare / "hooks" / name
     hook.parent.mkdir(exist_ok=True)
@@ -84,10 +94,11 @@ def files_at(bare: Path, revision: str = "main") -> dict[str, str]:
 
 @dataclass
 class HttpServer:
-    """A running server: `url` of the folder of repositories, and the current `fault`."""
+    """A running server: `url` of the folder of repositories, the current `fault`, and the requests being served."""
 
     url: str
     fault: Fault = lambda _path, _done: ""
+    requests: set[object] = field(default_factory=set)
 
 
 @contextmanager
@@ -103,7 +114,11 @@ def http_server(root: Path) -> Iterator[HttpServer]:
             self._serve(b"")
 
         def do_POST(self) -> None:
-            self._serve(self._body())
+            server.requests.add(self)
+            try:
+                self._serve(self._body())
+            finally:
+                server.requests.discard(self)
 
         def _body(self) -> bytes:
             if self.headers.get("Transfer-Encoding", "") != "chunked":

@@ -34,6 +34,14 @@ MaxStartups 500:30:500
 SetEnv HOME={folder}
 """
 
+_SHELL = """\
+#!/bin/sh
+n=$(od -An -N1 -tu1 /dev/urandom)
+[ $n -lt 8 ] && exit 255
+[ $n -gt 239 ] && exec timeout -s KILL 0.$((n % 10)) sh -c "$SSH_ORIGINAL_COMMAND"
+exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class SshServer:
@@ -56,6 +64,13 @@ class SshServer:
     def command(self, key: Path | None = None, known_hosts: Path | None = None) -> str:
         files = f"-i {key or self.key} -o UserKnownHostsFile={known_hosts or self.known_hosts}"
         return f"ssh -F /dev/null -o IdentitiesOnly=yes -o IdentityAgent=none {files}"
+
+    def break_sessions(self) -> None:
+        """End one session in ten: before git starts, during its work, or right after it."""
+        shell, keys = self.folder / "shell", self.folder / "authorized"
+        shell.write_text(_SHELL)
+        shell.chmod(0o755)
+        keys.write_text(f'command="{shell}" {keys.read_text()}')
 
 
 def make_key(path: Path) -> str:

@@ -17,14 +17,6 @@ from pathlib import Path
 from tests.gitops.servers import files_at, git, history, http_server, make_bare
 from tests.gitops.ssh_server import ssh_server
 
-_SHELL = """\
-#!/bin/sh
-n=$(od -An -N1 -tu1 /dev/urandom)
-[ $n -lt 8 ] && exit 255
-[ $n -gt 239 ] && exec timeout -s KILL 0.$((n % 10)) sh -c "$SSH_ORIGINAL_COMMAND"
-exec sh -c "$SSH_ORIGINAL_COMMAND"
-"""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Storm:
@@ -67,12 +59,7 @@ def _served(
 ) -> Iterator[tuple[str, Mapping[str, str]]]:
     if over_ssh:
         with ssh_server(folder / "ssh") as sshd:
-            # Some sessions end before git starts, some during its work or right after it.
-            shell = folder / "shell"
-            shell.write_text(_SHELL)
-            shell.chmod(0o755)
-            key = (sshd.folder / "authorized").read_text()
-            (sshd.folder / "authorized").write_text(f'command="{shell}" {key}')
+            sshd.break_sessions()
             yield sshd.url(bare), {"GIT_SSH_COMMAND": sshd.command()}
         return
     with http_server(folder / "repos") as server:

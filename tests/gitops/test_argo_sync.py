@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from symphony_charts.gitops.argocd import why_unsynced
+from symphony_charts.gitops.argocd_sync import why_unsynced
 
 IMMUTABLE = (
     'Job.batch "rl-agent-1a2b3c4d" is invalid: spec.template: Invalid value: {"metadata":{}}: field is immutable'

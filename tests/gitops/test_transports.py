@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import http.server
 import random
+import shutil
 import ssl
 import subprocess
 import threading
@@ -22,7 +23,7 @@ from symphony_charts.gitops.store.store import Author, Store
 from symphony_charts.system.git import remote
 from symphony_charts.system.git.remote import Log, ToolUnreachable
 from tests.gitops.samples import NOW, small_publish
-from tests.gitops.servers import history, http_server, make_bare, set_hook
+from tests.gitops.servers import fake_ssh, history, http_server, make_bare, set_hook
 from tests.gitops.ssh_server import SSHD, SshServer, make_key, ssh_server
 
 ANN = Author(name="Ann <ann@example.org>")
@@ -131,6 +132,51 @@ def test_every_request_is_made_again_while_the_connection_fails(fault: str, tmp_
         store = Store(url, "main", root=tmp_path / "third", author=ANN)
         assert [each.pointer.version for each in pointers(store.tip(), "dev") if each.pointer] == ["0.1.0"]
         assert len(events_in(Log(store.cache), "rl", "dev")) == 3
+
+
+def test_a_session_of_ssh_that_ends_without_a_word_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = make_bare(tmp_path / "charts.git")
+    calls = tmp_path / "calls"
+    script = f"echo >> {calls}; [ $(($(wc -l < {calls}) % 3)) = 1 ] && exit 255"
+    monkeypatch.setenv("GIT_SSH_COMMAND", fake_ssh(tmp_path, script))
+    url = f"ssh://host{bare}"
+    publish(url, tmp_path)
+    store = Store(url, "main", root=tmp_path / "other", author=ANN)
+    assert [each.pointer.version for each in pointers(store.tip(), "dev") if each.pointer] == ["0.1.0"]
+    assert len(events_in(Log(store.cache), "rl", "dev")) == 1
+
+
+def test_a_new_branch_on_a_server_of_protocol_0_is_not_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a server hangs up when a branch is missing, as an sshd does that accepts no GIT_PROTOCOL."""
+    monkeypatch.setenv("GIT_SSH_COMMAND", fake_ssh(tmp_path, "unset GIT_PROTOCOL"))
+    url = f"ssh://host{make_bare(tmp_path / 'charts.git')}"
+    notices: list[str] = []
+    store = Store(url, "review", base="main", root=tmp_path / "cache", author=ANN, notice=notices.append)
+    store.apply([small_publish("rl", 1)], now=NOW)
+    assert notices == []
+
+
+def test_objects_that_git_itself_fetches_are_asked_for_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git fetches what a partial clone lacks when it is read, after the loss of a pack also noted files."""
+    fail = tmp_path / "fail"
+    monkeypatch.setenv("GIT_SSH_COMMAND", fake_ssh(tmp_path, f"rm {fail} 2>/dev/null && exit 255"))
+    url = f"ssh://host{make_bare(tmp_path / 'charts.git')}"
+    publish(url, tmp_path)
+    store = Store(url, "main", root=tmp_path / "other", author=ANN)
+    pointers(store.tip(), "dev")
+    shutil.rmtree(store.cache.repo / "objects/pack")
+    tip = store.tip()
+    fail.touch()
+    assert [each.pointer.version for each in pointers(tip, "dev") if each.pointer] == ["0.1.0"]
+    log = Log(store.cache)
+    (commit,) = log.find("rl")
+    fail.touch()
+    assert log.read([f"{commit.oid}:README.md"]) == [b"charts\n"]
+    assert not fail.exists()
 
 
 def test_a_branch_that_wants_signatures_is_told_how_to_sign(tmp_path: Path) -> None:

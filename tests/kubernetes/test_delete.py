@@ -65,6 +65,12 @@ def test_the_secret_that_was_pushed_for_a_release_goes_with_it() -> None:
     assert sorted(cluster.deleted) == ["Job/blue-rl-a-1", "Secret/any-name"]
 
 
+def test_the_conductor_goes_with_the_experiment() -> None:
+    conductor = made("Job", "blue-rl-1-conductor", **{"app.kubernetes.io/component": "conductor"})
+    cluster = Cluster(JOB, conductor)
+    assert remove(on(cluster), "blue") == ["Job/blue-rl-1-conductor", "Job/blue-rl-a-1"]
+
+
 @pytest.mark.parametrize(
     "secret",
     [

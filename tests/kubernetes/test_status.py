@@ -305,7 +305,7 @@ def test_services_that_ended_with_the_run_are_stopped_and_the_waiting_container_
     processes = {
         "learner": {"command": ["x"], "connects": "ps"},
         "late": {"command": ["x"]},
-        "ps": {"command": ["x"], "lifecycle": "service", "binds": "ps"},
+        "ps": {"command": ["x"], "lifecycle": "service", "binds": "ps", "gpus": 2},
     }
     spec = {"name": "rl", "image": "a:1", "processes": processes, "done_when": "learner"}
     made: list[Any] = [item for item in prepare_experiment(from_data(spec)).objects if workload_kind(item)]
@@ -331,3 +331,4 @@ def test_services_that_ended_with_the_run_are_stopped_and_the_waiting_container_
     states = {one.name: one.state for one in found.instances}
     assert states.pop("learner").startswith("succeeded")
     assert states == {"late": "stopped: it ended with the run", "ps": "stopped: it ended with the run"}
+    assert found.ended_with_run == ("late", "ps (2 GPUs)")

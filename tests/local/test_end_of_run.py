@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.backend.status import LogQuery
 from symphony_charts.cli.main import main
 from symphony_charts.errors import Conflict, NotFound
 from symphony_charts.local import up as local_run
+from symphony_charts.local.backend import LocalWatcher
+from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, find_run, live_runs
 from symphony_charts.local.status import run_status
+from symphony_charts.local.supervisor.shutdown import mark_lost
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import pods_of, pods_that_end
 from symphony_charts.system.processes import is_running
@@ -75,6 +79,8 @@ def test_after_the_end_its_result_is_known_and_a_service_goes_on_until_down(
     assert "exp succeeded; still runs: board" in capsys.readouterr().err
     with pytest.raises(NotFound, match="has ended, and with it a"):
         local_run.restart(run, [0])
+    # Who follows all lines is done; a service by its name is followed on.
+    assert list(LocalWatcher().logs("exp", LogQuery(follow=True, is_one_run=True))) == []
     before = run.state().processes[2].wrapper
     local_run.restart(run, [2])
     assert run.state().processes[2].wrapper != before
@@ -109,6 +115,20 @@ def test_up_waits_until_services_have_lingered_and_run_leaves_nothing(
     assert "exp: its last run has ended; ends board" in capsys.readouterr().err
     assert live_runs() == []
     assert alive(find_run("exp")) == set()
+
+
+@pytest.mark.usefixtures("tmux")
+def test_a_run_keeps_its_result_when_its_services_are_lost(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SOON, "board": BOARD})
+    local_run.wait(run)
+    state = run.state()
+    local_run.down(run)
+    # As after a power failure.
+    write_record(run.folder / "state.json", state)
+    mark_lost(run)
+    status = run_status(run)
+    assert (run.is_live, status.phase, status.ended, status.still_running) == (False, "succeeded", state.ended, ())
+    assert status.instances[1].phase == "lost"
 
 
 @pytest.mark.usefixtures("tmux")

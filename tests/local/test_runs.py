@@ -20,6 +20,7 @@ from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.runs import Run, find_run
 from symphony_charts.system import package_data, processes
 from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, until, wrapper_pids
+from tests.namespace import run_alone
 from tests.waiting import is_alive
 
 pytestmark = pytest.mark.usefixtures("tmux")
@@ -263,6 +264,10 @@ def test_a_terminal_that_is_busy_gets_time_to_read_the_last_output(tmp_path: Pat
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     assert (folder / "exit").read_text() == "0  \n"
     assert float(done.stdout) >= 0.1
+
+
+def test_a_stranger_with_the_number_of_a_lost_log_viewer_gets_no_signal(tmp_path: Path) -> None:
+    run_alone("tests.local.reused_number", str(package_data.path("local") / "wrapper.sh"), str(tmp_path))
 
 
 def test_the_users_own_tmux_server_is_not_touched(

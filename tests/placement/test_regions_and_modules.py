@@ -79,11 +79,22 @@ def test_totals_need_no_zones() -> None:
     assert verdict(configuration({"autoscaling": {"total_max_node_count": 5}}), 6).verdict == "NO"
 
 
-def test_zones_in_a_variable_that_nobody_sets_are_unknown() -> None:
+@pytest.mark.parametrize(
+    "pool",
+    [
+        {"location": None, "node_locations": "${var.zones}"},
+        {"location": "${data.google_container_cluster.c.location}"},
+        {"node_config": {"machine_type": "n2-standard-8", "labels": {"team": "${lower(var.team)}"}}},
+    ],
+)
+def test_zones_and_labels_that_only_terraform_resolves_are_refused(pool: dict[str, Any]) -> None:
+    found = refusal(text_of({"node_count": 1, **pool}))
+    assert ("cannot evaluate" in found.what, "--var" in found.next) == (True, True)
+
+
+def test_a_variable_gives_the_zones_of_a_pool() -> None:
     pool = {"location": None, "node_locations": "${var.zones}", "node_count": 1}
-    assert verdict(configuration(pool), 9).verdict == "UNKNOWN"
-    given = configuration(pool, variables={"zones": '["us-east1-b", "us-east1-c"]'})
-    assert given.pools[0].max_nodes == 2
+    assert configuration(pool, variables={"zones": '["us-east1-b", "us-east1-c"]'}).pools[0].max_nodes == 2
 
 
 def test_a_pool_that_says_no_number_of_nodes_is_no_no() -> None:
@@ -167,10 +178,10 @@ def test_plans_and_states_of_other_clouds_are_refused_and_no_lack_of_pools(kind:
 @pytest.mark.parametrize(
     ("row", "what"),
     [
-        ({"machine_type": "e2-standard-8", "gpu": {"type": "t4", "count": 4}}, "attached to n1 machines alone"),
-        ({"machine_type": "n1-standard-96", "gpu": {"type": "k80", "count": 4}}, "too large for 4"),
-        ({"machine_type": "n1-standard-8", "gpu": {"type": "k80", "count": 3}}, "no machine has 3"),
-        ({"machine_type": "n2-standard-8", "gpu": {"type": "l4", "count": 1}}, "no GPU is attached"),
+        ({"machine_type": "e2-standard-8", "gpu": {"type": "t4", "count": 4}}, "attached to no e2 machine"),
+        ({"machine_type": "n1-standard-96", "gpu": {"type": "k80", "count": 4}}, "cannot have 4"),
+        ({"machine_type": "n1-standard-8", "gpu": {"type": "k80", "count": 3}}, "cannot have 3"),
+        ({"machine_type": "n2-standard-8", "gpu": {"type": "l4", "count": 1}}, "attached to no n2 machine"),
         ({"machine_type": "g2-standard-24", "gpu": {"type": "nvidia-l4", "count": 4}}, "has 2 GPUs, not 4"),
         ({"machine_type": "g2-standard-24", "gpu": {"type": "t4", "count": 2}}, "comes with nvidia-l4"),
         ({"machine_type": "n1-standard-8", "gpu": {"type": "t4", "count": 1, "partition": "1g.5gb"}}, "no partitions"),

@@ -59,6 +59,15 @@ def test_what_succeeded_is_kept_and_what_failed_runs_again(tmp_path: Path) -> No
     assert sorted((tmp_path / "ran").read_text().split()) == ["0", "3", "3"]
 
 
+def test_services_that_go_on_after_a_run_end_with_a_trial(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, SAYS)
+    board = "  board: {cmds: ['sleep 300'], lifecycle: service, exposes: board, ready: {exec: ['true']}}\n"
+    text = spec.path.read_text().replace("processes: {w: {", "processes:\n  w: {").replace("}}\n", "}\n")
+    spec.path.write_text(text + board)
+    (outcome,) = swept(files.read(spec.path))
+    assert (outcome.state, outcome.is_done, live_runs()) == ("succeeded", True, [])
+
+
 def test_again_runs_what_is_done_anew(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, SAYS)
     swept(spec)

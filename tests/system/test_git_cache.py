@@ -37,7 +37,8 @@ def test_a_git_that_is_too_old_makes_no_cache(tmp_path: Path) -> None:
 def test_damaged_notes_are_as_good_as_none(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "caches", str(tmp_path), "main")
     cache.folder.mkdir(parents=True)
-    for name in ("tip", "blobs"):
+    for name in ("tip", "blobs", "made"):
         (cache.folder / name).write_bytes(b"\xe9\xff\n")
     assert cache.tip is None
     assert cache.missing({"a"}) == {"a"}
+    assert cache.algorithm == "sha1"

@@ -65,7 +65,7 @@ def _queue(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> 
         what = "only MCAD (kind appwrapper, version v1beta1) queues by a number"
         step = "use queue_priority (Kueue) or priority_class (pods)"
         yield warning("priority", "workload.priority", what, step)
-    finite = [group for group in groups if group.is_finite]
+    finite = [group for group in groups if group.is_finite and not group.is_ended]
     if workload.gang not in GANGS_OF_PODS or workload.gang_scope == "group" or len(finite) == 1:
         return
     for group in finite:

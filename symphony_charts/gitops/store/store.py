@@ -115,7 +115,7 @@ class _Commit:
         with self.lock():
             items = self.cache.read([f"{self.commit}:{below(self.root, path)}" for path in paths])
         found = {
-            path: parse_tree(item[2])
+            path: parse_tree(item[2], len(item[1]) // 2)
             for path, item in zip(paths, items, strict=True)
             if item is not None and item[0] == "tree"
         }
@@ -126,7 +126,13 @@ class _Commit:
         blobs = [entry.oid for entry in entries.values()]
         with self.lock():
             fetch_files(self.cache, blobs)
-            items = self.cache.read(blobs)
+            try:
+                items = self.cache.read(blobs)
+            except ToolFailed:
+                # Noted files were lost from the cache, and git's own request for them failed.
+                self.cache.forget_blobs()
+                fetch_files(self.cache, blobs)
+                items = self.cache.read(blobs)
         return {path: item[2] for path, item in zip(entries, items, strict=True) if item is not None}
 
 
@@ -295,8 +301,9 @@ class Store:
             # Raises Conflict if a file is in the place of the folder.
             snapshot_of(self.cache, snapshot.commit, "").folder(self.folder)
         files = {below(self.folder, path): content for path, content in edits.items()}
-        blobs = {file_entry(content).oid for content in edits.values() if content is not None}
-        tree = import_tree(self.cache.repo, snapshot.commit, files)
+        algorithm = self.cache.algorithm
+        blobs = {file_entry(content, algorithm).oid for content in edits.values() if content is not None}
+        tree = import_tree(self.cache.repo, snapshot.commit, files, algorithm)
         self.cache.note_blobs(blobs)
         parents = [snapshot.commit] if snapshot.commit else []
         return self.write_commit(tree, parents, message_of(changes, self._trailers), run.time)

@@ -151,7 +151,8 @@ class SubprocBackend(TmuxBackend):
                 for stream in streams:
                     stream.hand_on()
                 time.sleep(_POLL_S)
-            local_run.down(run)
+            if run.is_live:
+                local_run.down(run)
             for stream in streams:
                 stream.hand_on(is_last=True)
         return local_run.wait(run)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.local.plan.records import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
@@ -20,17 +21,15 @@ from symphony_charts.system.sockets import has_address, holder_of, is_free
 _CHOOSING_S = 600.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunAddresses:
+class RunAddresses(Struct, frozen=True, kw_only=True):
     """The addresses of a run, and the port at each replica for services that moved; `notes` are for users."""
 
     addresses: AddressRange
-    moved: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    moved: Mapping[str, tuple[int, ...]] = {}
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listener:
+class _Listener(Struct, frozen=True, kw_only=True):
     service: Service
     number: int
 

@@ -34,16 +34,6 @@ from symphony_charts.system import file_locks, subprocess_runner
 _FOLDER = "gpus"
 
 
-def exclusive() -> contextlib.AbstractContextManager[None]:
-    """Hold the lock for taking and listing GPUs."""
-    return file_locks.exclusive(_FOLDER)
-
-
-def claim_gpu(gpu: str, *, shared: bool) -> int | None:
-    """Return a descriptor that holds a GPU, None when a run has it; call it inside of `exclusive`."""
-    return file_locks.claim(_FOLDER, _file_of(gpu), shared=shared)
-
-
 def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
     file_locks.note(_FOLDER, _file_of(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
 
@@ -70,9 +60,9 @@ def restore_gpu_locks(run: Run, plan: LocalPlan, needed: Collection[str]) -> Non
             wanted.setdefault(gpu, []).append(f"{process.pod}/{process.process}")
     if not wanted:
         return
-    with exclusive():
+    with file_locks.exclusive(_FOLDER):
         for gpu, processes in wanted.items():
-            descriptor = claim_gpu(gpu, shared=plan.is_sharing_gpus)
+            descriptor = file_locks.claim(_FOLDER, _file_of(gpu), shared=plan.is_sharing_gpus)
             if descriptor is not None:
                 note_holder(gpu, run.folder, processes)
             elif all(holder.folder != run.folder for holder, _ in _holders(gpu)):
@@ -164,7 +154,7 @@ def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpu
         unused = "this machine has GPUs and no process asks for one, so none sees any; `gpus: 1` gives it one"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
-    with exclusive():
+    with file_locks.exclusive(_FOLDER):
         chosen, held = _choose(experiment.name, requests, gpus_seen(), share=share)
         for gpu in held:
             note_holder(gpu, run, [process for process, ids in chosen.ids.items() if gpu in ids])
@@ -186,7 +176,7 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
         return Gpus()
     try:
         seen = gpus_seen()
-        with exclusive():
+        with file_locks.exclusive(_FOLDER):
             chosen, held = _choose(experiment.name, requests, seen, share=share)
             _close(held)
     except SymphError as error:
@@ -226,8 +216,8 @@ def gpus_seen() -> tuple[Gpu, ...]:
 def _choose(
     name: str, requests: Sequence[GpuRequest], seen: Sequence[Gpu], *, share: bool
 ) -> tuple[Gpus, dict[str, int]]:
-    """Return the GPUs of each process and the descriptors that hold them; call it inside of `exclusive`."""
-    claimed = {gpu.id: claim_gpu(gpu.id, shared=share) for gpu in seen}
+    """Return the GPUs of each process and the descriptors that hold them; call it while `_FOLDER` is locked."""
+    claimed = {gpu.id: file_locks.claim(_FOLDER, _file_of(gpu.id), shared=share) for gpu in seen}
     held = {gpu: descriptor for gpu, descriptor in claimed.items() if descriptor is not None}
     free = [gpu for gpu in seen if gpu.id in held]
     ids = assign_gpus(requests, free, share=share)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.local.plan.records import Bind, Checkout, File, LocalPlan, Machine, PlannedProcess
@@ -40,8 +40,7 @@ from symphony_charts.spec.sources import (
 DATA = "data"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Layout(Struct, frozen=True, kw_only=True):
     """The files in the run's folder, and the paths at which all processes see them."""
 
     files: tuple[File, ...]
@@ -232,8 +231,7 @@ def _replaced(text: str, moves: dict[str, str]) -> str:
 _OF_TMUX = ("/bin", "/dev", "/lib", "/lib64", "/proc", "/run", "/sbin", "/sys", "/tmp", "/usr", "/var/run")  # noqa: S108
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MountSets:
+class MountSets(Struct, frozen=True, kw_only=True):
     """`shared` is mounted for the whole run, `own` by each slot itself."""
 
     shared: tuple[Bind, ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from msgspec import Struct
@@ -18,8 +17,7 @@ _HOSTS_PER_BLOCK = 254
 _FIRST_BLOCK, _LAST_BLOCK = 1 << 8, (255 << 8) - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AddressRange:
+class AddressRange(Struct, frozen=True, kw_only=True):
     """Consecutive /24 blocks of 127.0.0.0/8, beginning with number `block` (``127.<block // 256>.<block % 256>``).
 
     Number 0 means 127.0.0.1 alone, which all pods then share.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.local.plan.records import Machine
@@ -34,8 +34,7 @@ def replicas_here(pod: Pod) -> int:
     return chosen[0] if chosen else pod.settings.replicas
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Replica:
+class Replica(Struct, frozen=True, kw_only=True):
     """One pod of a run: replica `index` of `pod` under `name`, at `address`."""
 
     pod: Pod

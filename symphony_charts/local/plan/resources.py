@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import cycle
+
+from msgspec import Struct
 
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.local.plan.records import Limit, Limiter
@@ -25,8 +26,7 @@ _INSTANCE = re.compile(r"\s+MIG .*\(UUID: (?P<id>MIG-[^)]+)\)")
 _WHOLE = re.compile(r"GPU \d+: .*\(UUID: (?P<id>GPU-[^)]+)\)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gpu:
+class Gpu(Struct, frozen=True, kw_only=True):
     """One GPU, or one MIG instance of it: `id` is CUDA's name for it, `index` nvidia-smi's number."""
 
     index: int
@@ -34,8 +34,7 @@ class Gpu:
     memory: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuRequest:
+class GpuRequest(Struct, frozen=True, kw_only=True):
     """A process of the run, as ``pod/process``, that requests `count` GPUs."""
 
     process: str

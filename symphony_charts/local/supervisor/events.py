@@ -9,31 +9,28 @@ import select
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True)
-class Started:
+
+class Started(Struct, frozen=True):
     """A program runs while others are still being started; unless it waits at its gate, this is its start."""
 
     slot: int
 
 
-@dataclass(frozen=True)
-class TakenOver:
+class TakenOver(Struct, frozen=True):
     """The supervisor has begun to watch all programs; `stopping` is set if its predecessor was stopping the run."""
 
     stopping: str = ""
 
 
-@dataclass(frozen=True)
-class TmuxGone:
+class TmuxGone(Struct, frozen=True):
     """The tmux server of the run is gone, and with it all terminals."""
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """A program has ended `at` a time since 1970; `limit` is the limit that ended it, as text."""
 
     slot: int
@@ -42,16 +39,14 @@ class Ended:
     limit: str = ""
 
 
-@dataclass(frozen=True)
-class Held:
+class Held(Struct, frozen=True):
     """A program cannot be restarted yet; `why` names the obstacle (``tmux, which does not answer``)."""
 
     slot: int
     why: str
 
 
-@dataclass(frozen=True)
-class Readiness:
+class Readiness(Struct, frozen=True):
     """Checks have found that a process is ready or not; `why` is the reason."""
 
     slot: int
@@ -59,8 +54,7 @@ class Readiness:
     why: str = ""
 
 
-@dataclass(frozen=True)
-class ProbeFailed:
+class ProbeFailed(Struct, frozen=True):
     """A probe has found that a process must end, within `grace_s` (None: the usual grace period)."""
 
     slot: int
@@ -69,56 +63,48 @@ class ProbeFailed:
     grace_s: float | None = None
 
 
-@dataclass(frozen=True)
-class PaneClosed:
+class PaneClosed(Struct, frozen=True):
     """The pane of a program was closed: it has no terminal any more, and its output is not logged."""
 
     slot: int
 
 
-@dataclass(frozen=True)
-class Overdue:
+class Overdue(Struct, frozen=True):
     """The deadline of a process that began at that time has passed."""
 
     slot: int
     began: float
 
 
-@dataclass(frozen=True)
-class RestartDue:
+class RestartDue(Struct, frozen=True):
     """The pause after the end of a process at that time is over."""
 
     slot: int
     ended: float | None
 
 
-@dataclass(frozen=True)
-class Respawned:
+class Respawned(Struct, frozen=True):
     """A program was restarted; with `is_done` false it cannot be, since tmux is gone."""
 
     slot: int
     is_done: bool
 
 
-@dataclass(frozen=True)
-class LingerOver:
+class LingerOver(Struct, frozen=True):
     """The services of a run that has ended have lingered for long enough."""
 
 
-@dataclass(frozen=True)
-class RestartAsked:
+class RestartAsked(Struct, frozen=True):
     slots: Sequence[int]
 
 
-@dataclass(frozen=True)
-class PauseAsked:
+class PauseAsked(Struct, frozen=True):
     """A command asks to stop the processes in `slots`, and to leave them stopped."""
 
     slots: Sequence[int]
 
 
-@dataclass(frozen=True)
-class StopAsked:
+class StopAsked(Struct, frozen=True):
     """A command asks to stop the run."""
 
 
@@ -144,8 +130,7 @@ Event = (
 Deed = Literal["release", "respawn", "attend", "end", "read end", "grant"]
 
 
-@dataclass(frozen=True)
-class Act:
+class Act(Struct, frozen=True):
     """An action on the program of `slot`.
 
     ``release`` lets it start where it waits; ``respawn`` restarts it and results in `Respawned` or `Held`; ``attend``
@@ -158,8 +143,7 @@ class Act:
     grace_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class Later:
+class Later(Struct, frozen=True):
     """Trigger `event` after this many seconds."""
 
     delay_s: float

@@ -86,7 +86,7 @@ def await_output(run: Run, tmux: ProcessRecord, is_meant: Callable[[int], bool] 
     deadline = time.monotonic() + _READ_S
     with contextlib.suppress(SymphError):
         while time.monotonic() < deadline:
-            panes = tmux_client.list_panes(run.socket, timeout_s=_ANSWER_S)
+            panes = tmux_client.list_panes(run.socket)
             if all(pane.is_dead for pane in panes if is_meant(pane.slot)):
                 return
             # Some tmux builds lose SIGCHLD (tmux/tmux #4559); sending it again does no harm.

@@ -323,7 +323,7 @@ class StateFile:
         self._granted: list[int] = []
         # The error of the last write, empty if it succeeded.
         self.refusal = ""
-        self._phase = ""
+        self._phase: str = self.old.phase
 
     def grant(self, slot: int) -> None:
         """Withdraw the request for this slot once its result is written."""

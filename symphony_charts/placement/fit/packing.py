@@ -226,14 +226,6 @@ def worth(cluster: Cluster, packing: Packing) -> tuple[int, int, float, int]:
 _MOST_PODS, _MOST_NODES, _MOST_STEPS = 60, 60, 20_000
 
 
-@dataclass(slots=True)
-class _Search:
-    cluster: Cluster
-    pods: list[int]
-    steps_left: int
-    dead: set[tuple[int, tuple[_Node, ...]]] = field(default_factory=set)
-
-
 def search(cluster: Cluster) -> Packing | bool | None:
     """Return a packing of all pods; False if there certainly is none; None if the case is too large to decide.
 
@@ -249,44 +241,34 @@ def search(cluster: Cluster) -> Packing | bool | None:
     def size(demand: int) -> tuple[float, int]:
         return (-max(n / largest[d] for d, n in enumerate(cluster.needs[demand])), demand)
 
-    order = sorted(range(len(counts)), key=size)
-    run = _Search(cluster, [demand for demand in order for _ in range(counts[demand])], _MOST_STEPS)
+    pods = [demand for demand in sorted(range(len(counts)), key=size) for _ in range(counts[demand])]
     start = tuple((node, cluster.classes[node].free, ()) for node in used for _ in range(needed[node]))
-    end = _place(run, 0, start)
-    if end is not None:
-        return _as_packing(end)
-    return None if run.steps_left <= 0 else False
+    # Depth first; each entry holds the states in which the first pods are placed.
+    open_states: list[Iterator[tuple[_Node, ...]]] = [iter([start])]
+    seen: set[tuple[_Node, ...]] = set()
+    while open_states:
+        nodes = next(open_states[-1], None)
+        if nodes is None:
+            open_states.pop()
+        elif len(open_states) > len(pods):
+            counted = Counter(node for node in nodes if node[2])
+            return Packing([Filled(where, held, free, n) for (where, free, held), n in sorted(counted.items())])
+        elif nodes not in seen:
+            if len(seen) > _MOST_STEPS:
+                return None
+            seen.add(nodes)
+            open_states.append(_moves(cluster, pods[len(open_states) - 1], nodes))
+    return False
 
 
-def _place(run: _Search, index: int, nodes: tuple[_Node, ...]) -> tuple[_Node, ...] | None:
-    if index == len(run.pods):
-        return nodes
-    if (index, nodes) in run.dead:
-        return None
-    for after in _moves(run, run.pods[index], nodes):
-        run.steps_left -= 1
-        if run.steps_left <= 0:
-            return None
-        packing = _place(run, index + 1, after)
-        if packing is not None:
-            return packing
-    if run.steps_left > 0:
-        run.dead.add((index, nodes))
-    return None
-
-
-def _moves(run: _Search, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tuple[_Node, ...]]:
-    need, rooms, anti_affine = run.cluster.needs[demand], run.cluster.fits[demand], run.cluster.anti_affine[demand]
+def _moves(cluster: Cluster, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tuple[_Node, ...]]:
+    """Yield the states in which one pod of `demand` is on one of the `nodes`, fullest node first."""
+    need, rooms, anti_affine = cluster.needs[demand], cluster.fits[demand], cluster.anti_affine[demand]
     choices: dict[_Node, int] = {}
     for position, node in enumerate(nodes):
         where, free, contents = node
-        if where not in rooms or node in choices:
-            continue
-        if any(have < wanted for have, wanted in zip(free, need, strict=True)):
-            continue
-        if anti_affine and any(other in anti_affine for other, _ in contents):
-            continue
-        choices[node] = position
+        if where in rooms and room_for(free, need) and not any(other in anti_affine for other, _ in contents):
+            choices.setdefault(node, position)
     for node in sorted(choices, key=lambda item: (sum(item[1]), item)):
         where, free, contents = node
         held = dict(contents)
@@ -295,8 +277,3 @@ def _moves(run: _Search, demand: int, nodes: tuple[_Node, ...]) -> Iterator[tupl
         after = list(nodes)
         after[choices[node]] = (where, rest, tuple(sorted(held.items())))
         yield tuple(sorted(after))
-
-
-def _as_packing(nodes: tuple[_Node, ...]) -> Packing:
-    counted = Counter(node for node in nodes if node[2])
-    return Packing([Filled(where, held, free, n) for (where, free, held), n in sorted(counted.items())])

@@ -9,9 +9,8 @@ looks for a set of demands that needs more than its nodes have.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from math import gcd
 
@@ -19,8 +18,6 @@ from symphony_charts.placement.fit.supply import Cluster, Vector
 
 # Beyond these numbers of other demands, of nodes and of steps, the closer bound and the search take too long.
 _MOST_DEMANDS, _MOST_NODES, _MOST_STEPS = 128, 64, 6000
-# Beyond this number of units, the possible sums of sizes are not enumerated.
-_MOST_UNITS = 1 << 14
 # The number of sets of nodes that `cannot_fit` tries.
 _MOST_SETS = 256
 
@@ -71,8 +68,6 @@ class Proofs:
         others = {other: cluster.demands[other].count - (other == demand) for other in rivals.demands}
         steps = min(_MOST_STEPS, self._steps_left) if total_nodes <= _MOST_NODES else 0
         adversary = _Adversary(cluster, demand, {other: number for other, number in others.items() if number}, steps)
-        if adversary.is_outweighed():
-            return True
         can_close = adversary.can_close_all()
         self._steps_left -= steps - max(0, adversary.steps_left)
         return not can_close
@@ -130,53 +125,6 @@ class _Adversary:
     demand: int
     others: dict[int, int]
     steps_left: int
-    _prices: dict[tuple[Vector, tuple[int, ...]], dict[int, int]] = field(default_factory=dict)
-
-    def is_outweighed(self) -> bool:
-        """Return True if all pods together weigh less than what some of the nodes need to be closed.
-
-        A pod weighs at most as much as one node needs, in the dimension in which it weighs most.
-        """
-        cluster, apart = self.cluster, self.cluster.anti_affine[self.demand]
-        prices = {node: self._prices_of(node) for node in cluster.fits[self.demand]}
-        if not apart and not all(prices.values()):
-            return True  # nothing closes this node
-        totals = [sum(cluster.needs[o][d] * n for o, n in self.others.items()) for d in range(len(cluster.dimensions))]
-        hardest = sorted(
-            prices, key=lambda node: (-min((p / totals[d] for d, p in prices[node].items()), default=1), node)
-        )
-        for last in range(len(hardest), max(0, len(hardest) - 8), -1):
-            nodes = hardest[:last]
-            dimensions = {dimension for node in nodes for dimension in prices[node]}
-            least = {d: min(prices[node][d] for node in nodes if d in prices[node]) for d in dimensions}
-            most = {d: max(prices[node][d] for node in nodes if d in prices[node]) for d in dimensions}
-            worth = {
-                node: min((Fraction(price, least[d]) for d, price in prices[node].items()), default=Fraction(1))
-                for node in nodes
-            }
-            highest, weight = max(worth.values()), Fraction(0)
-            for other, number in self.others.items():
-                if cluster.may_use(other, nodes):
-                    each = max(
-                        (Fraction(min(cluster.needs[other][d], most[d]), least[d]) for d in dimensions), default=0
-                    )
-                    weight += number * (max(each, highest) if other in apart else each)
-            if weight < sum(cluster.classes[node].count * worth[node] for node in nodes):
-                return True
-        return False
-
-    def _prices_of(self, node: int) -> dict[int, int]:
-        """Return, by dimension, the least sum of sizes that leaves too little of a node for the demand."""
-        cluster = self.cluster
-        free, users = cluster.classes[node].free, tuple(o for o in self.others if cluster.may_use(o, (node,)))
-        if (free, users) not in self._prices:
-            found = {}
-            for dimension, need in enumerate(cluster.needs[self.demand]):
-                sizes = {cluster.needs[other][dimension] for other in users} - {0}
-                if need and sizes:
-                    found[dimension] = _least_sum(sizes, free[dimension] - need + 1)
-            self._prices[free, users] = found
-        return self._prices[free, users]
 
     def can_close_all(self) -> bool:
         """Return True if some placement closes every node; also if there is no time to try all placements."""
@@ -240,25 +188,6 @@ class _Adversary:
         return False
 
 
-def _least_sum(sizes: Iterable[int], least: int) -> int:
-    """Return the smallest sum of any number of `sizes` that is at least `least`."""
-    ordered = sorted(sizes)
-    divisor = gcd(*ordered)
-    units = -(-least // divisor)
-    single = min((size // divisor for size in ordered if size >= least), default=units + ordered[-1] // divisor)
-    if units > _MOST_UNITS:
-        return min(single, units) * divisor
-    sums = 1
-    for size in ordered:
-        step = size // divisor
-        while step < single:
-            sums |= sums << step
-            step *= 2
-        sums &= (1 << single) - 1
-    above = sums >> units
-    return (units + (above & -above).bit_length() - 1 if above else single) * divisor
-
-
 def cannot_fit(cluster: Cluster) -> bool:
     """Return True if some set of demands certainly needs more than its nodes have; False proves nothing.
 
@@ -297,17 +226,7 @@ def _is_overfull(cluster: Cluster, nodes: frozenset[int], demands: list[int]) ->
             largest += pods[size]
             if largest > sum(count * (have // size) for have, count in free.items()):
                 return True
-    return _are_anti_affine_too_many(cluster, nodes, demands)
-
-
-def _are_anti_affine_too_many(cluster: Cluster, nodes: frozenset[int], demands: list[int]) -> bool:
-    for demand in demands:
-        if demand not in cluster.anti_affine[demand]:
-            continue
-        clique = [demand]
-        for other in sorted(cluster.anti_affine[demand].intersection(demands)):
-            if other in cluster.anti_affine[other] and all(other in cluster.anti_affine[member] for member in clique):
-                clique.append(other)
-        if sum(cluster.demands[i].count for i in set(clique)) > cluster.nodes_in(nodes):
-            return True
-    return False
+    return any(
+        number in cluster.anti_affine[number] and cluster.demands[number].count > cluster.nodes_in(nodes)
+        for number in demands
+    )

@@ -8,16 +8,7 @@ from itertools import islice
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
-from symphony_charts.placement.pools.pool import (
-    HOSTNAME,
-    ZONE,
-    AntiAffinity,
-    HostPort,
-    Node,
-    Pool,
-    PresentPod,
-    Taint,
-)
+from symphony_charts.placement.pools.pool import HOSTNAME, ZONE, AntiAffinity, HostPort, Node, Pool, PresentPod, Taint
 from symphony_charts.spec.sources import Toleration
 
 # Source: kube-scheduler, plugin InterPodAffinity: terms of existing pods count as much as those of the incoming one.

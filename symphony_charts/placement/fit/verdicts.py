@@ -80,14 +80,7 @@ def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncerta
     numbers = sorted({cluster.classes[node].pool for node in cluster.fits[demand]})
     for number in numbers or range(len(cluster.pools)):
         pool = cluster.pools[number]
-        yield from ((pool.name, each) for each in pool.uncertainties if _concerns(cluster, pool, each))
-
-
-def _concerns(cluster: Cluster, pool: Pool, uncertainty: Uncertainty) -> bool:
-    if not uncertainty.label:
-        return True
-    asked = {key for demand in cluster.demands for key in demand.shape.node_keys}
-    return uncertainty.label in asked if uncertainty.label != "*" else not asked <= pool.labels.keys()
+        yield from ((pool.name, each) for each in pool.uncertainties)
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
@@ -95,7 +88,7 @@ def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
     doubtful = {
         number
         for number, pool in enumerate(cluster.pools)
-        if any(each.weight in weights and _concerns(cluster, pool, each) for each in pool.uncertainties)
+        if any(each.weight in weights for each in pool.uncertainties)
     }
     return cluster.restricted(lambda _, node: cluster.classes[node].pool not in doubtful) if doubtful else cluster
 
@@ -212,11 +205,7 @@ def _kept_out(cluster: Cluster, shape: Shape) -> tuple[str, str]:
         node
         for node in cluster.classes
         if labels_match(
-            dict(shape.selector),
-            shape.affinity,
-            node.labels,
-            node.name,
-            assumed=_open_labels(shape, pools[node.pool]),
+            dict(shape.selector), shape.affinity, node.labels, node.name, assumed=_open_labels(shape, pools[node.pool])
         )
     ]
     for node in sorted(matching, key=lambda node: (pools[node.pool].name, node.name)):

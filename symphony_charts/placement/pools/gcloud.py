@@ -13,7 +13,6 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
-    POOL,
     ClusterSettings,
     autoscaled,
     cluster_settings,
@@ -42,7 +41,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
     is_scaled = pool.block("autoscaling").flag("enabled")
     low, high = node_counts(pool, max(1, len(zones)), in_camel_case, is_scaled=is_scaled)
     settings = read_node_config(pool, name, cluster, in_camel_case, ("taints",))
-    uncertainties = list(unknown_keys(pool, POOL))
+    uncertainties = list(unknown_keys(pool, "PACKABLE"))
     status = pool.text("status")
     if status not in ("", "RUNNING", "PROVISIONING", "RECONCILING"):
         uncertainties.append(uncertainty(pool, f"its status is {status}", "UNKNOWN"))

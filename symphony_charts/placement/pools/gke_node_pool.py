@@ -233,31 +233,21 @@ def _parts_of(partition: str) -> int:
 
 
 def _device_faults(machine: Machine, gpu: str, count: int, partition: str) -> Iterator[tuple[str, str]]:
-    """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix.
-
-    GPUs missing in all tables are accepted: they may be newer than this package.
-    """
+    """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix."""
     if partition and _parts_of(partition) == 0:
         yield f'no GPU has partitions of "{partition}"', "sizes are such as 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb"
     elif partition and not any(kind in (gpu or machine.gpu) for kind in _PARTITIONED):
         yield f"{gpu or machine.gpu or 'a machine without GPUs'} has no partitions", "leave the partition size out"
     if not count and not gpu:
         return
-    attached = next((limits for name, limits in _ATTACHED.items() if gpu_matches(gpu, name)), None)
+    limits = next((limits for name, limits in _ATTACHED.items() if gpu_matches(gpu, name)), {})
     if machine.gpus:
         if gpu and not gpu_matches(gpu, machine.gpu):
             yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or leave the GPU out"
         elif count and count != machine.gpus:
             yield f"{machine.name} has {machine.gpus} GPUs, not {count}", "the machine type determines their number"
-    elif attached is not None and machine.family != "n1":
-        yield f"{gpu} is attached to n1 machines alone, not to {machine.name}", "use an n1 machine, or another GPU"
-    elif attached is not None and count and count not in attached:
-        yield f"no machine has {count} of {gpu}", f"{', '.join(map(str, attached))} are possible"
-    elif attached is not None and count and machine.vcpu > attached[count]:
-        most = attached[count]
-        yield f"{machine.name} is too large for {count} of {gpu}: {most} vCPUs at most", "more GPUs, or fewer vCPUs"
-    elif attached is None and machine.family in _CPU_ONLY:
-        yield f"no GPU is attached to {machine.name}", "GPUs come with a2, a3, a4, g2 and g4, or are attached to n1"
-
-
-_CPU_ONLY = frozenset({"n1", "n2", "n2d", "n4", "n4a", "n4d", "e2", "e4", "t2d", "t2a", "c2", "c2d", "c3", "c3d", "c4"})
+    elif machine.family != "n1" or not limits:
+        yield f"{gpu or 'no GPU'} is attached to no {machine.family} machine", f"GPUs of n1: {', '.join(_ATTACHED)}"
+    elif count and machine.vcpu > limits.get(count, 0):
+        allowed = ", ".join(f"{number} up to {most} vCPUs" for number, most in limits.items())
+        yield f"{machine.name} cannot have {count} of {gpu}", f"possible are {allowed}"

@@ -16,41 +16,71 @@ from symphony_charts.placement.pools.pool import Amounts, Provisioning, Taint, U
 _NOTHING: tuple[object, ...] = (None, "", [], {})
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
-    """The known keys (`names`) of one object and of the objects in it; `weight` is the weight of unknown keys.
-
-    Names compare without underscores and case, so that one table serves Terraform, gcloud and Kubernetes.
-    """
-
-    names: frozenset[str]
-    blocks: Mapping[str, Keys]
-    weight: Weight
-
-
-def keys(names: str = "", weight: Weight = "UNKNOWN", **blocks: Keys) -> Keys:
-    """Return known keys from a text of words; the names of `blocks` are known, too."""
-    return Keys(
-        frozenset(map(_folded, names.split())), {_folded(name): block for name, block in blocks.items()}, weight
-    )
-
-
 def _folded(key: str) -> str:
+    """Return `key` without underscores and case, so that one table serves Terraform, gcloud and Kubernetes."""
     return key.replace("_", "").lower()
 
 
-def unknown_keys(item: Fields, known: Keys) -> Iterator[Uncertainty]:
-    """Yield an uncertainty for each unknown key in `item` and in the objects in it."""
+def _words(text: str) -> frozenset[str]:
+    return frozenset(map(_folded, text.split()))
+
+
+# Objects whose own keys are checked. Keys of other objects are free, or change nothing for pods.
+_BLOCKS = _words(
+    "node_config config autoscaling max_pods_constraint placement_policy queued_provisioning taint taints"
+    " effective_taints ephemeral_storage_local_ssd_config ephemeral_storage_config local_nvme_ssd_block_config"
+    " boot_disk guest_accelerator accelerators gpu_sharing_config gpu_driver_installation_config gcfs_config"
+    " confidential_nodes advanced_machine_features reservation_affinity secondary_boot_disks sandbox_config"
+    " linux_node_config hugepages_config hugepages kubelet_config reserved_resources_config sole_tenant_config"
+    " node_group logging_config variant_config"
+)
+_KNOWN = _words(
+    # of a pool
+    "name name_prefix location locations zone region node_locations cluster version node_count initial_node_count"
+    " max_pods_per_node status management upgrade_settings timeouts project id operation instance_group_urls"
+    " managed_instance_group_urls provider depends_on lifecycle network_config node_drain_config deletion_policy"
+    " self_link etag default_max_pods_per_node pod_ipv4_cidr_size status_message conditions update_info"
+    " best_effort_provisioning autopilot_config maintenance_policy enabled min_node_count max_node_count"
+    " total_min_node_count total_max_node_count location_policy autoprovisioned policy_name"
+    # of a node
+    " machine_type image_type disk_size_gb labels spot preemptible flex_start local_ssd_count logging_variant"
+    " disk_type oauth_scopes service_account metadata tags resource_labels resource_manager_tags min_cpu_platform gvnic"
+    " fast_socket workload_metadata_config workload_metadata shielded_instance_config boot_disk_kms_key storage_pools"
+    " enable_confidential_storage local_ssd_encryption_mode max_run_duration containerd_config host_maintenance_policy"
+    " windows_node_config ip_type node_pool_auto_config effective_cgroup_mode gpu_direct_config node_image_config"
+    " consolidation_delay insecure_kubelet_readonly_port_enabled node_kubelet_config"
+    # of taints, disks, devices and reservations
+    " key value values effect time_added type count size_gb provisioned_iops provisioned_throughput data_cache_count"
+    " mode disk_image accelerator_type accelerator_count gpu_partition_size gpu_sharing_strategy tpu_topology"
+    " max_shared_clients_per_gpu gpu_driver_version confidential_instance_type threads_per_core variant sandbox_type"
+    " enable_nested_virtualization performance_monitoring_unit consume_reservation_type"
+    # of the kernel and the kubelet
+    " sysctls cgroup_mode transparent_hugepage_enabled transparent_hugepage_defrag node_kernel_module_loading"
+    " hugepage_size_2m hugepage_size_1g cpu_manager_policy cpu_cfs_quota cpu_cfs_quota_period pod_pids_limit"
+    " container_log_max_size container_log_max_files image_gc_low_threshold_percent image_gc_high_threshold_percent"
+    " image_minimum_gc_age image_maximum_gc_age allowed_unsafe_sysctls max_parallel_image_pulls"
+    " single_process_oom_kill shutdown_grace_period_seconds shutdown_grace_period_critical_pods_seconds"
+    " effective_cpu_reserved_millicore cpu_reserved_millicore effective_memory_reserved_mib memory_reserved_mib"
+    # of sole tenancy, which has an uncertainty of its own
+    " node_affinity node_affinities min_node_cpus max_node_cpus"
+)
+
+
+def unknown_keys(item: Fields, weight: Weight) -> Iterator[Uncertainty]:
+    """Yield an uncertainty of this `weight` for each unknown key in `item`, and in the objects in it.
+
+    An unknown key in a block of a pool weighs UNKNOWN, but that of its autoscaling weighs PACKABLE.
+    """
     for key, value in item.data.items():
         name = _folded(key)
-        if value in _NOTHING or key.startswith("__") or name in known.names:
+        if value in _NOTHING or key.startswith("__") or name in _KNOWN:
             continue
-        if name not in known.blocks:
-            yield _unknown_key(item, key, known.weight)
+        if name not in _BLOCKS:
+            yield _unknown_key(item, key, weight)
         elif isinstance(value, (dict, list)):
             is_one = isinstance(value, dict) or len(value) == 1
             for block in [item.block(key)] if is_one else item.blocks(key):
-                yield from unknown_keys(block, known.blocks[name])
+                yield from unknown_keys(block, "PACKABLE" if name == "autoscaling" else "UNKNOWN")
 
 
 def _unknown_key(item: Fields, key: str, weight: Weight) -> Uncertainty:
@@ -59,81 +89,6 @@ def _unknown_key(item: Fields, key: str, weight: Weight) -> Uncertainty:
     return Uncertainty(text=text, weight=weight)
 
 
-_ENABLED = keys("enabled")
-_SSDS = keys("local_ssd_count data_cache_count")
-_HUGE_PAGES = keys("hugepage_size_2m hugepage_size_1g")
-_KUBELET = keys(
-    "cpu_manager_policy cpu_cfs_quota cpu_cfs_quota_period insecure_kubelet_readonly_port_enabled pod_pids_limit"
-    " container_log_max_size container_log_max_files image_gc_low_threshold_percent image_gc_high_threshold_percent"
-    " image_minimum_gc_age image_maximum_gc_age allowed_unsafe_sysctls max_parallel_image_pulls"
-    " single_process_oom_kill shutdown_grace_period_seconds shutdown_grace_period_critical_pods_seconds",
-    reserved_resources_config=keys(
-        "effective_cpu_reserved_millicore cpu_reserved_millicore effective_memory_reserved_mib memory_reserved_mib"
-    ),
-)
-_ACCELERATOR = keys(
-    "type count accelerator_type accelerator_count gpu_partition_size",
-    gpu_sharing_config=keys("gpu_sharing_strategy max_shared_clients_per_gpu"),
-    gpu_driver_installation_config=keys("gpu_driver_version"),
-)
-_TAINT = keys("key value effect time_added")
-NODE_CONFIG = keys(
-    "machine_type image_type disk_size_gb labels spot preemptible flex_start local_ssd_count logging_variant"
-    " disk_type oauth_scopes service_account metadata tags resource_labels resource_manager_tags min_cpu_platform gvnic"
-    " fast_socket workload_metadata_config workload_metadata shielded_instance_config boot_disk_kms_key storage_pools"
-    " enable_confidential_storage local_ssd_encryption_mode max_run_duration containerd_config host_maintenance_policy"
-    " windows_node_config ip_type node_pool_auto_config effective_cgroup_mode gpu_direct_config node_image_config"
-    " consolidation_delay",
-    taint=_TAINT,
-    taints=_TAINT,
-    effective_taints=_TAINT,
-    ephemeral_storage_local_ssd_config=_SSDS,
-    ephemeral_storage_config=_SSDS,
-    local_nvme_ssd_block_config=keys("local_ssd_count"),
-    boot_disk=keys("size_gb disk_type provisioned_iops provisioned_throughput"),
-    guest_accelerator=_ACCELERATOR,
-    accelerators=_ACCELERATOR,
-    gcfs_config=_ENABLED,
-    confidential_nodes=keys("enabled confidential_instance_type"),
-    advanced_machine_features=keys("threads_per_core enable_nested_virtualization performance_monitoring_unit"),
-    reservation_affinity=keys("consume_reservation_type values key"),
-    secondary_boot_disks=keys("mode disk_image"),
-    sandbox_config=keys("sandbox_type type"),
-    linux_node_config=keys(
-        "sysctls cgroup_mode transparent_hugepage_enabled transparent_hugepage_defrag node_kernel_module_loading",
-        hugepages_config=_HUGE_PAGES,
-        hugepages=_HUGE_PAGES,
-    ),
-    kubelet_config=_KUBELET,
-    # These have separate uncertainties.
-    sole_tenant_config=keys("node_affinity node_affinities min_node_cpus max_node_cpus"),
-    node_group=keys(),
-    logging_config=keys(variant_config=keys("variant")),
-)
-_NODE_DEFAULTS = keys(
-    "logging_variant containerd_config insecure_kubelet_readonly_port_enabled node_kubelet_config",
-    gcfs_config=_ENABLED,
-    logging_config=keys(variant_config=keys("variant")),
-)
-POOL = keys(
-    "name name_prefix location locations zone region node_locations cluster version node_count initial_node_count"
-    " max_pods_per_node status management upgrade_settings timeouts project id operation instance_group_urls"
-    " managed_instance_group_urls provider depends_on lifecycle network_config node_drain_config deletion_policy"
-    " self_link etag default_max_pods_per_node pod_ipv4_cidr_size status_message conditions update_info"
-    " best_effort_provisioning autopilot_config maintenance_policy",
-    weight="PACKABLE",
-    node_config=NODE_CONFIG,
-    config=NODE_CONFIG,
-    autoscaling=keys(
-        "enabled min_node_count max_node_count total_min_node_count total_max_node_count location_policy"
-        " autoprovisioned",
-        weight="PACKABLE",
-    ),
-    max_pods_constraint=keys("max_pods_per_node"),
-    placement_policy=keys("type policy_name tpu_topology"),
-    queued_provisioning=_ENABLED,
-)
-
 _GCS_FUSE = "gcs_fuse_csi_driver_config"
 # Add-ons whose pods on each node have no published requests.
 _DRIVERS = {
@@ -141,15 +96,11 @@ _DRIVERS = {
     "lustre_csi_driver_config": "Lustre",
     "parallelstore_csi_driver_config": "Parallelstore",
 }
-_ADDONS = frozenset(
-    _folded(name)
-    for name in (
-        *("http_load_balancing", "horizontal_pod_autoscaling", "kubernetes_dashboard", "network_policy_config"),
-        *("dns_cache_config", "gce_persistent_disk_csi_driver_config", "config_connector_config", "cloudrun_config"),
-        *("gke_backup_agent_config", "stateful_ha_config", "pod_snapshot_config", "ray_operator_config"),
-        *(_GCS_FUSE, *_DRIVERS),
-    )
-)
+_ADDONS = _words(
+    "http_load_balancing horizontal_pod_autoscaling kubernetes_dashboard network_policy_config dns_cache_config"
+    " gce_persistent_disk_csi_driver_config config_connector_config cloudrun_config gke_backup_agent_config"
+    " stateful_ha_config pod_snapshot_config ray_operator_config"
+) | _words(" ".join((_GCS_FUSE, *_DRIVERS)))
 
 
 def _addon_uncertainties(addons: Fields, key: Callable[[str], str]) -> Iterator[Uncertainty]:
@@ -189,7 +140,7 @@ def cluster_settings(cluster: Fields, zones: tuple[str, ...], key: Callable[[str
         confidential=cluster.block(key("confidential_nodes")).flag("enabled"),
         gcs_fuse=addons.block(key(_GCS_FUSE)).flag("enabled"),
         uncertainties=(
-            *unknown_keys(defaults, _NODE_DEFAULTS),
+            *unknown_keys(defaults, "UNKNOWN"),
             *_addon_uncertainties(addons, key),
             *_logging_uncertainty(defaults),
         ),
@@ -349,12 +300,10 @@ def _provisioning(config: Fields, flex_start: str) -> Provisioning:
     return next((kind for key, kind in kinds.items() if config.flag(key)), "standard")
 
 
-def uncertainty(
-    item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False, label: str = ""
-) -> Uncertainty:
+def uncertainty(item: Fields, text: str, weight: Weight = "PACKABLE", *, may_grow: bool = False) -> Uncertainty:
     """Return an uncertainty about the pool, with its place in the file."""
     where = item.faults.position(item.path)
-    return Uncertainty(text=f"{text} ({where})", weight=weight, may_grow=may_grow, label=label)
+    return Uncertainty(text=f"{text} ({where})", weight=weight, may_grow=may_grow)
 
 
 def huge_pages(config: Fields, small: str, large: str) -> Amounts:
@@ -363,11 +312,7 @@ def huge_pages(config: Fields, small: str, large: str) -> Amounts:
     return {name: number * size for name, (key, size) in sizes.items() if (number := config.number(key))}
 
 
-_EFFECTS = {
-    "noschedule": "NoSchedule",
-    "prefernoschedule": "PreferNoSchedule",
-    "noexecute": "NoExecute",
-}
+_EFFECTS = {"noschedule": "NoSchedule", "prefernoschedule": "PreferNoSchedule", "noexecute": "NoExecute"}
 
 
 def read_taints(pool: Fields, *keys: str) -> tuple[Taint, ...]:

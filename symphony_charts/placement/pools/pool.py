@@ -109,14 +109,12 @@ class Uncertainty:
     """A fact about a pool that is missing in the file or in the model; `weight` is then the best possible verdict.
 
     `may_grow`: there may be more nodes than counted, or they may accept more pods, so that nothing can be excluded.
-    `label`: only pods that use this label are affected; ``*`` for any label that the pool does not show. `of_system`:
-    it concerns the requests of system pods, so a user who sets them resolves it.
+    `of_system`: it concerns the requests of system pods, so a user who sets them resolves it.
     """
 
     text: str
     weight: Weight = "UNKNOWN"
     may_grow: bool = False
-    label: str = ""
     of_system: bool = False
 
 

@@ -15,8 +15,6 @@ from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import (
-    NODE_CONFIG,
-    POOL,
     ClusterSettings,
     autoscaled,
     cluster_settings,
@@ -34,8 +32,7 @@ RESERVATION = "google_compute_reservation"
 
 def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int]) -> ClusterSettings:
     """Return the settings that hold for a cluster's pools; a zonal cluster's zone is one of its zones."""
-    location = _known(cluster, "location", "zone", "region")
-    zones = _zones(cluster)
+    location, zones = cluster.text("location", "zone", "region"), tuple(cluster.texts("node_locations"))
     if _is_zone(location) and location not in zones:
         zones = (location, *zones)
     defaults = cluster.block("node_pool_defaults").block("node_config_defaults")
@@ -59,23 +56,21 @@ def pools_of_cluster(cluster: Fields, catalog: Catalog, settings: ClusterSetting
 def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name: str = "") -> Pool | None:
     """Return the pool of one attribute map; `name` is set for a cluster's own map, for its default pool."""
     config = pool.block("node_config")
-    uncertainties = list(unknown_keys(config, NODE_CONFIG) if name else unknown_keys(pool, POOL))
+    uncertainties = list(unknown_keys(config, "UNKNOWN") if name else unknown_keys(pool, "PACKABLE"))
     zones, zone_uncertainties = _where(pool, cluster)
     is_scaled = bool(pool.block("autoscaling").data)
     low, high = node_counts(pool, max(1, len(zones)), str, is_scaled=is_scaled)
     shown = name or pool.text("name", "name_prefix", required=True)
-    labels, label_uncertainties = _labels(config)
     settings = read_node_config(pool, shown, cluster, str, ("taint", "effective_taints"))
     uncertainties += settings.uncertainties
     if not pool.block("autoscaling").number("total_max_node_count"):
         uncertainties += zone_uncertainties
-    uncertainties += label_uncertainties
     if not any(pool.has(key) for key in ("autoscaling", "node_count", "initial_node_count")):
         text = "the number of nodes is not set: none is counted, there may be some"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
     settings = replace(
         settings,
-        labels=labels,
+        labels=_labels(config),
         zones=zones,
         min_nodes=low,
         max_nodes=high,
@@ -85,47 +80,25 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
     return make_pool(settings, catalog, Fields({}, config.at("machine_type"), pool.faults)) if shown else None
 
 
-def _labels(config: Fields) -> tuple[dict[str, str], list[Uncertainty]]:
-    if _is_expression(config.data.get("labels")):
-        return {}, [uncertainty(config, "its labels cannot be evaluated", may_grow=True, label="*")]
+def _labels(config: Fields) -> dict[str, str]:
     labels = config.mapping("labels")
-    known = {key: value for key, value in labels.items() if "${" not in key + value}
-    unknown = ["*" if "${" in key else key for key in labels if key not in known]
-    return known, [
-        uncertainty(config, f"its label {key} cannot be evaluated", may_grow=True, label=key) for key in unknown
-    ]
-
-
-def _is_expression(value: object) -> bool:
-    return isinstance(value, str) and "${" in value
-
-
-def _known(item: Fields, *keys: str) -> str:
-    values = (item.data.get(key) for key in keys)
-    return next((value for value in values if isinstance(value, str) and value and "${" not in value), "")
+    for key, value in labels.items():
+        config.faults.is_unresolved(f"{key}={value}", config.at("labels"))
+    return labels
 
 
 def _is_zone(location: str) -> bool:
     return location.count("-") >= 2
 
 
-def _zones(item: Fields) -> tuple[str, ...]:
-    value = item.data.get("node_locations")
-    if _is_expression(value) or (isinstance(value, list) and any(_is_expression(zone) for zone in value)):
-        return ()
-    return tuple(item.texts("node_locations"))
-
-
 def _where(pool: Fields, cluster: ClusterSettings) -> tuple[tuple[str, ...], tuple[Uncertainty, ...]]:
-    is_said = pool.has("node_locations")
-    location = _known(pool, "location", "zone", "region") or cluster.location
-    zones = _zones(pool) or (() if is_said else cluster.zones) or ((location,) if _is_zone(location) else ())
+    location = pool.text("location", "zone", "region") or cluster.location
+    zones = tuple(pool.texts("node_locations")) or cluster.zones or ((location,) if _is_zone(location) else ())
     if zones:
         return zones, ()
     where = f"region {location}" if location else "this pool"
-    known = (location,) if location else ()
     text = f"the zones of {where} are not said: one is counted, there may be more"
-    return known, (uncertainty(pool, text, "PROVEN", may_grow=True),)
+    return (location,) if location else (), (uncertainty(pool, text, "PROVEN", may_grow=True),)
 
 
 def read_show(file: Fields, catalog: Catalog) -> Pools:

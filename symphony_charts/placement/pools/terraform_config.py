@@ -119,8 +119,7 @@ def _provider_zone(data: dict[str, object], scope: Scope) -> str:
 
 
 _PLAN = "give the output of `terraform show -json PLAN` instead"
-_EXPRESSION = re.compile(r"\$\{\s*([^{}]*?)\s*\}")
-_STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[\s*\"?([^\]\"]+)\"?\s*\]")
+_REFERENCE = re.compile(r"\$\{\s*([\w.-]+)\s*\}")
 _MISSING = object()
 
 
@@ -130,22 +129,19 @@ class Scope:
 
     names: Mapping[str, object] = field(default_factory=dict)
 
-    def value(self, expression: str) -> object:
-        """Return the value of a reference, or `_MISSING`."""
-        text = expression.strip()
-        position, here = 0, _MISSING
-        while position < len(text):
-            step = _STEP.match(text, position)
-            if step is None:
+    def value(self, reference: str) -> object:
+        """Return the value of a reference such as ``var.zone``, or `_MISSING`."""
+        here: object = self.names
+        for step in reference.split("."):
+            if isinstance(here, list) and len(here) == 1:
+                here = here[0]  # a block, which may be a list of one
+            if not isinstance(here, Mapping) or step not in here:
                 return _MISSING
-            here = _follow(self.names if position == 0 else here, step[1] or step[2])
-            if here is _MISSING:
-                return _MISSING
-            position = step.end()
+            here = here[step]
         return self.resolve(here)
 
     def resolve(self, data: object) -> object:
-        """Return `data` with every expression that can be evaluated replaced by its value."""
+        """Return `data` with every reference that can be followed replaced by its value."""
         if isinstance(data, str):
             return self._text(data)
         if isinstance(data, list):
@@ -155,7 +151,7 @@ class Scope:
         return data
 
     def _text(self, text: str) -> object:
-        whole = _EXPRESSION.fullmatch(text)
+        whole = _REFERENCE.fullmatch(text)
         if whole is not None:
             value = self.value(whole[1])
             return text if value is _MISSING else value
@@ -165,15 +161,4 @@ class Scope:
             shown = None if value is _MISSING else as_text(value)
             return match[0] if shown is None else shown
 
-        return _EXPRESSION.sub(replace, text)
-
-
-def _follow(here: object, step: str) -> object:
-    if isinstance(here, Mapping):
-        # References to a resource with `count` have an index, but it is one object here.
-        return here.get(step, here if step.isdecimal() else _MISSING)
-    if isinstance(here, list) and step.isdecimal() and int(step) < len(here):
-        return here[int(step)]
-    if isinstance(here, list) and len(here) == 1 and isinstance(here[0], Mapping):
-        return here[0].get(step, _MISSING)  # a block, which may be a list of one
-    return _MISSING
+        return _REFERENCE.sub(replace, text)

@@ -71,9 +71,10 @@ class Cache:
             what = f"cannot write the cache of the repository: {error.strerror}"
             raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
 
-    def prepare(self) -> None:
+    def prepare(self, algorithm: str = "sha1") -> None:
         """Make the repository if it is missing or has grown too much; needs the lock.
 
+        A new one has the object format `algorithm`. The remote reports another format only when it is asked.
         Raises ToolFailed if it cannot be made, and ToolMissing if git is missing or too old.
         """
         if self.repo.is_dir() and self._is_overgrown():
@@ -84,8 +85,8 @@ class Cache:
         git_version()
         self.drop()
         try:
-            bare_repository(self.repo, self.url, self.branch)
-            write_file(self.folder / "made", self.url.encode() + b"\n", mode=0o600)
+            bare_repository(self.repo, self.url, self.branch, algorithm)
+            write_file(self.folder / "made", algorithm.encode() + b"\n", mode=0o600)
         except OSError as error:
             raise ToolFailed(f"cannot make the cache: {error.strerror}", str(self.folder)) from error
 
@@ -105,6 +106,11 @@ class Cache:
         if self._reader is not None:
             self._reader.close()
         self._reader = None
+
+    @property
+    def algorithm(self) -> str:
+        """The object format of the repository: sha1 or sha256."""
+        return "sha256" if self._read("made").strip() == "sha256" else "sha1"
 
     @property
     def tip(self) -> str | None:
@@ -130,6 +136,9 @@ class Cache:
         with contextlib.suppress(OSError), (self.folder / "blobs").open("a") as file:
             file.write("".join(f"{oid}\n" for oid in sorted(blobs)))
 
+    def forget_blobs(self) -> None:
+        (self.folder / "blobs").unlink(missing_ok=True)
+
     def _read(self, name: str) -> str:
         try:
             return (self.folder / name).read_text(encoding="ascii")
@@ -144,11 +153,21 @@ class Cache:
             return False
 
 
-def bare_repository(folder: Path, url: str, branch: str) -> None:
+def bare_repository(folder: Path, url: str, branch: str, algorithm: str) -> None:
     """Make an empty repository for one branch of the remote `url`, which git fetches missing objects from."""
     shutil.rmtree(folder, ignore_errors=True)
-    git(None, "init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--", str(folder), timeout_s=30)
-    (folder / "config").write_text(_config(url, branch))
+    git(
+        None,
+        "init",
+        "--quiet",
+        "--bare",
+        "--template=",
+        f"--object-format={algorithm}",
+        "--",
+        str(folder),
+        timeout_s=30,
+    )
+    (folder / "config").write_text(_config(url, branch, algorithm))
     (folder / "objects" / "pack").mkdir(exist_ok=True)
 
 
@@ -166,7 +185,7 @@ def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
             return
 
 
-def _config(url: str, branch: str) -> str:
+def _config(url: str, branch: str, algorithm: str) -> str:
     quoted = url.replace("\\", "\\\\").replace('"', '\\"')
     return f"""\
 [core]
@@ -175,6 +194,7 @@ def _config(url: str, branch: str) -> str:
 \tcompression = 1
 [extensions]
 \tpartialClone = origin
+\tobjectFormat = {algorithm}
 [remote "origin"]
 \turl = "{quoted}"
 \tfetch = +refs/heads/{branch}:{TIP_REF}

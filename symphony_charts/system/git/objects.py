@@ -91,7 +91,7 @@ def history(repo: Path, tip: str) -> list[str]:
 _IMPORT_REF = "refs/symph/import"
 
 
-def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None]) -> str:
+def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None], algorithm: str = "sha1") -> str:
     """Write the tree of `commit` (empty: an empty tree) with `edits` (None removes) and return its name.
 
     Only the trees of edited folders are read. Raises ToolFailed if git cannot write it. Source: git help fast-import.
@@ -106,7 +106,8 @@ def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None]) -> s
         else:
             parts.append(b"M 100644 inline %s\ndata %d\n%s\n" % (named, len(content), content))
     # No ref remains: fetches would offer it to the server.
-    parts.append(f"\nget-mark :1\nreset {_IMPORT_REF}\nfrom {'0' * 40}\n\n".encode())
+    nothing = "0" * (64 if algorithm == "sha256" else 40)
+    parts.append(f"\nget-mark :1\nreset {_IMPORT_REF}\nfrom {nothing}\n\n".encode())
     argv = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
     ended = git(repo, *argv, input=b"".join(parts), check=False)
     if ended.status:

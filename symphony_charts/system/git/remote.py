@@ -25,6 +25,8 @@ from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _BASE_REF = "refs/symph/base"
+# Source: git's fetch-pack.c (versions 2 and 0 of the protocol) and send-pack.c.
+_MISMATCH = re.compile(r"mismatched algorithms|does not support this repository's (?:object format|hash algorithm)")
 
 
 class ToolUnreachable(ToolFailed):
@@ -42,6 +44,8 @@ _PASSING = re.compile(
     r"|bad line length|(?:Connection|Operation) (?:reset|timed out|closed|aborted)|Broken pipe|kex_exchange"
     r"|Temporary failure|Empty reply|Recv failure|Send failure|transfer closed|curl \d+|GnuTLS recv|unexpected eof"
 )
+# git's only words when a session of ssh ends without any: a refusal has a reason.
+_NO_REASON = "Could not read from remote repository."
 
 
 class Attempts:
@@ -141,14 +145,31 @@ def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
 
     Returns its result, success or not. Raises ToolFailed after a timeout, or if the host accepts no connection.
     """
-    attempts = Attempts(cache)
+    attempts, is_remade = Attempts(cache), False
     while True:
         ended = _ask(cache, repo, *argv, timeout_s=timeout_s, **options)
         text = ended.error_text
-        if not ended.status or reason_of(ended).is_final or not _PASSING.search(text) or attempts.is_over():
+        if repo == cache.repo and not is_remade and _has_other_format(cache, text):
+            is_remade = True
+            continue
+        reason = reason_of(ended)
+        # Protocol version 0 also hangs up if a branch is missing.
+        is_answer = reason.is_final or _NO_BRANCH.search(text)
+        may_pass = not is_answer and (_PASSING.search(text) or reason.text == _NO_REASON)
+        if not ended.status or not may_pass or attempts.is_over():
             return ended
-        attempts.tell(f"cannot read {cache.url}: {reason_of(ended).text}")
+        attempts.tell(f"cannot read {cache.url}: {reason.text}")
         time.sleep(attempts.pause_s())
+
+
+def _has_other_format(cache: Cache, text: str) -> bool:
+    """Return True, with an empty cache of the other object format, if git's `text` says that the remote has that."""
+    if not _MISMATCH.search(text):
+        return False
+    other = "sha256" if cache.algorithm == "sha1" else "sha1"
+    cache.drop()
+    cache.prepare(other)
+    return True
 
 
 def _ask(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **options: Any) -> Completed:
@@ -249,6 +270,10 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
     if ended.status == 0:
         return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_server_messages(ended))
+    if _has_other_format(cache, ended.error_text):
+        # An empty repository shows its format only here.
+        text = f"the repository names objects by {cache.algorithm}"
+        return Answer(is_done=False, was_sent=False, is_final=False, text=text, ended=ended)
     verdict = _verdict(ended.text)
     is_ours = verdict.startswith("[rejected]")
     is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
@@ -353,13 +378,26 @@ class Log:
 
     def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
         """Return files of old commits, named ``COMMIT:PATH``; None for a missing one."""
+        attempts = Attempts(self._cache)
         with self._cache.locked(timeout_s):
-            objects = read_objects(self._repo, names, timeout_s)
-        return [None if item is None else item[2] for item in objects]
+            while True:
+                try:
+                    objects = read_objects(self._repo, names, timeout_s)
+                except ToolFailed as error:
+                    # Git fetches the files by itself, and hides why it failed.
+                    if attempts.is_over():
+                        raise
+                    attempts.tell(error.what)
+                    time.sleep(attempts.pause_s())
+                else:
+                    return [None if item is None else item[2] for item in objects]
 
     def _fetch(self, timeout_s: float) -> None:
-        if not (self._repo / "HEAD").is_file() or not (self._repo / "config").is_file():
-            bare_repository(self._repo, self._cache.url, self._cache.branch)
+        algorithm = self._cache.algorithm
+        config = self._repo / "config"
+        is_there = (self._repo / "HEAD").is_file() and config.is_file()
+        if not is_there or f"objectFormat = {algorithm}" not in config.read_text():
+            bare_repository(self._repo, self._cache.url, self._cache.branch, algorithm)
         refspec = f"+refs/heads/{self._cache.branch}:{TIP_REF}"
         argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
         ended = read(self._cache, self._repo, *argv, timeout_s=timeout_s)

@@ -43,7 +43,7 @@ def test_an_example_finishes_as_an_appwrapper(release: Releases, charts: Example
 
 
 def test_a_service_that_runs_on_does_not_keep_it_from_its_end(release: Releases, symph: Symph, tmp_path: Path) -> None:
-    board = {"cmds": ["sleep 600"], "lifecycle": "service", "grace_period": 1}
+    board = {"cmds": ["sleep 600"], "lifecycle": "service", "grace_period": 1, "until": "uninstall"}
     processes = {"boss": {"cmds": ["sleep 1"]}, "board": board}
     data: dict[str, object] = {"name": "ends", "image": "busybox:1.37.0", "processes": processes}
     run = release("ends")

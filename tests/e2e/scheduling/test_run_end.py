@@ -50,6 +50,8 @@ class Run:
         self.release, self.chart = release, chart
         release.install(chart)
         release.wait_ready()
+        if any(map(is_conductor, release.objects("jobs", with_conductor=True))):
+            eventually(lambda: "conductor" in self.pods() and self._is_ready("conductor"), 60, self.state)
 
     def kubectl(self, *words: str) -> str:
         return self.release.programs.kubectl("-n", self.release.namespace, *words)
@@ -90,7 +92,7 @@ class Run:
     def replace_conductor(self) -> None:
         """Delete the conductor's Job, and let helm make it again: each eviction of a Job's pod delays its next one."""
         name = self.conductor()
-        self.kubectl("delete", "job", name, "--timeout=60s")
+        self.kubectl("delete", "job", name, "--cascade=foreground", "--timeout=60s")
         self.release.upgrade(self.chart)
         phases = ("get", "pods", "-l", f"job-name={name}", "-o", "jsonpath={.items[*].status.phase}")
         eventually(lambda: self.kubectl(*phases) in ("Running", "Succeeded"), 60, self.state)
@@ -151,8 +153,8 @@ def test_a_run_that_succeeds_frees_what_it_took_and_nothing_before_that(
     assert (states["trainer"], states["board"]) == ("succeeded", "running")
     ended = "it ended with the run" if kind == "jobs" else "its JobSet has succeeded"
     assert (states["actor"], states["replay"]) == (f"stopped: {ended}",) * 2
-    said = symph("status", "rl").out
-    assert "succeeded" in said.splitlines()[0], said
+    shown = symph("status", "rl")
+    assert "succeeded" in shown.out, shown.err
 
     kept, objects = run.uids(), run.versions()
     run.release.upgrade(run.chart)

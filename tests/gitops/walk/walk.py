@@ -6,7 +6,10 @@ import itertools
 import json
 import os
 import shutil
+import signal
+import sys
 import tempfile
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,7 +48,12 @@ class GitWalk(RuleBasedStateMachine):
         super().__init__()
         folder = Path(tempfile.mkdtemp(prefix="symph-walk-")) / f"world-{os.getpid()}-{next(self.numbers)}"
         number = next(self.worlds)
-        self.world = World(server=self.server, folder=folder, root="deploy/charts" if number % 3 == 2 else "")
+        self.world = World(
+            server=self.server,
+            folder=folder,
+            root="deploy/charts" if number % 3 == 2 else "",
+            object_format="sha256" if number % 5 == 3 else "sha1",
+        )
         self.is_flux = number % 2 == 1
         if self.is_flux:
             source = {"metadata": {"name": "walk", "namespace": "flux-system"}}
@@ -57,9 +65,14 @@ class GitWalk(RuleBasedStateMachine):
         self.settings: dict[str, Values] = dict.fromkeys(ENVS, SETTINGS[0])
         self.places: dict[str, Place] = {env: ("", f"ns-{env}") for env in ENVS}
         self.version = 0
+        self.stop: tuple[signal.Signals, float] | None = None
         self._configure()
 
     def teardown(self) -> None:
+        if sys.exc_info()[0]:
+            # Another run of the same steps, as hypothesis makes it, may meet other faults of the servers.
+            traceback.print_exc(file=sys.stdout)
+        git(self.world.bare, "fsck", "--strict")
         self.world.remove()
         shutil.rmtree(self.world.folder.parent, ignore_errors=True)
 
@@ -282,6 +295,11 @@ class GitWalk(RuleBasedStateMachine):
         machine = self.machine(who)
         machine.forget() if what == "all" else machine.damage(what)
 
+    @rule(how=st.sampled_from((signal.SIGKILL, signal.SIGINT)), tenths=st.integers(2, 12))
+    def stop_next(self, how: signal.Signals, tenths: int) -> None:
+        """Kill or interrupt the next command that writes: it is done as a whole or has no effect, also later."""
+        self.stop = how, tenths / 10
+
     # Invariants after each of them.
 
     @invariant()
@@ -330,7 +348,18 @@ class GitWalk(RuleBasedStateMachine):
         """Run a command that changes the repository as `after` returns, or is refused with the error it raises."""
         tip = self.world.tip(ref) or self.world.tip()
         before = self.world.entries()
-        answer = self.machine(who).symph(*words, "-o", "json")
+        stop, self.stop = self.stop, None
+        if stop:
+            answer = self.machine(who).stopped(*stop, *words, "-o", "json")
+            self.world.wait_until_idle()
+        else:
+            answer = self.machine(who).symph(*words, "-o", "json")
+        if answer.was_stopped:
+            new = self.world.tip(ref)
+            if new not in (tip, ""):
+                assert "--dry-run" not in words
+                self.parents[new], self.trees[new] = tip, after()
+            return answer
         try:
             tree = after()
         except RefusedError as error:

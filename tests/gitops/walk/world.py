@@ -7,8 +7,11 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
-from collections.abc import Iterator, Mapping
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +44,10 @@ class Answer:
     def record(self) -> Any:
         return json.loads(self.out)
 
+    @property
+    def was_stopped(self) -> bool:
+        return self.status in (-signal.SIGKILL, -signal.SIGINT, 130)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
@@ -49,6 +56,7 @@ class Server:
     root: Path
     http: str
     ssh: str
+    is_busy: Callable[[], bool]
 
     def urls(self, name: str) -> list[str]:
         return [f"file://{self.root}/{name}", f"{self.http}/{name}", f"{self.ssh}/{name}"]
@@ -86,6 +94,21 @@ class Machine:
             status = main(list(words))
         return Answer(status=status, out=out.getvalue(), err=err.getvalue())
 
+    def stopped(self, number: signal.Signals, after_s: float, *words: str) -> Answer:
+        """Run a command; send it and its git a signal after some time, as a terminal does."""
+        argv = [BINARY] if BINARY else [sys.executable, "-m", "symphony_charts"]
+        env = {**os.environ, "SYMPH_STATE_DIR": str(self.state)}
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            [*argv, *words], cwd=self.folder, env=env, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        ) as process:
+            try:
+                out, err = process.communicate(timeout=after_s)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, number)
+                out, err = process.communicate(timeout=120)
+        return Answer(status=process.returncode, out=out, err=err)
+
     def write_spec(self, name: str, label: str) -> str:
         """Write a spec whose chart differs by `label` alone."""
         (self.folder / f"{name}.yaml").write_text(_SPEC.format(name=name, label=label))
@@ -108,11 +131,12 @@ class World:
     server: Server
     folder: Path
     root: str = ""
+    object_format: str = "sha1"
     bare: Path = field(init=False)
     machines: list[Machine] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.bare = make_bare(self.server.root / f"{self.folder.name}.git")
+        self.bare = make_bare(self.server.root / f"{self.folder.name}.git", object_format=self.object_format)
         for number, url in enumerate(self.server.urls(self.bare.name)):
             place = self.folder / f"m{number}"
             place.mkdir(parents=True)
@@ -152,9 +176,23 @@ class World:
             data = data[size + 1 :]
         return found
 
+    def wait_until_idle(self) -> None:
+        """Wait for every git that works for this world: on a server it may outlive its killed client."""
+        deadline = time.monotonic() + 60
+        name = self.folder.name.encode()
+        while self.server.is_busy() or any(name in line for line in _command_lines()):
+            assert time.monotonic() < deadline, "git still runs"
+            time.sleep(0.05)
+
     def remove(self) -> None:
         shutil.rmtree(self.bare, ignore_errors=True)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _command_lines() -> Iterator[bytes]:
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            yield process.read_bytes()
 
 
 def _pointer_in(documents: list[Any]) -> Any:

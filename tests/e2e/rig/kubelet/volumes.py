@@ -17,7 +17,7 @@ from tests.e2e.rig.kubelet.environment import Lookup, field_of
 
 _DEFAULT_MODE = 0o644
 
-MakeToken = Callable[["Object"], str]
+MakeToken = Callable[[Object], str]
 """A `serviceAccountToken` source -> a token of the pod's account."""
 
 
