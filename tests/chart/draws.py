@@ -210,6 +210,9 @@ def _drawn(rng: random.Random, path: tuple[str, ...], values: Mapping[str, Any])
                 "name": rng.choice(["", "sa", "true"]),
                 "annotations": {"a": rng.choice(_SCALARS)},
             }
+        case "conductor":
+            drawn = {"image": rng.choice([*_IMAGES, "a/b:3"]), "serviceAccountName": rng.choice(["", "sa"])}
+            return {key: drawn[key] for key in values["conductor"]}
         case "secrets":
             return _secrets(rng, values["secrets"])
         case "gateway":

@@ -70,9 +70,14 @@ def test_hosts_are_pods_that_a_headless_service_names(kind: str, lifecycle: str)
     processes = ask_and_serve(replicas=2, lifecycle=lifecycle, **stays)
     objects = objects_of(experiment_of(processes=processes, workload={"kind": kind}))
     hosts = environment(objects, "client")["SYMPH_API_HOSTS"].split(",")
+    in_set = lambda: one(objects, "JobSet")["metadata"]["name"] + "-server-0"  # noqa: E731 - one of a table
+    alone = lambda: one(objects, "Job", f"server-{run_of(objects)}")["metadata"]["name"]  # noqa: E731 - one of a table
     workload = {
-        ("jobs", "finite"): lambda: one(objects, "Job", f"server-{run_of(objects)}")["metadata"]["name"],
-        ("jobset", "finite"): lambda: one(objects, "JobSet")["metadata"]["name"] + "-server-0",
+        ("jobs", "finite"): alone,
+        ("jobs", "service"): alone,
+        ("jobset", "finite"): in_set,
+        ("jobset", "service"): in_set,
+        ("appwrapper", "service"): alone,
         ("appwrapper", "finite"): lambda: wrapped_jobs(one(objects, "AppWrapper"))[1]["metadata"]["name"],
         ("volcano", "finite"): lambda: one(objects, "Job")["metadata"]["name"] + "-server",
     }.get((kind, lifecycle), lambda: one(objects, "StatefulSet")["metadata"]["name"])()
@@ -154,9 +159,9 @@ def test_exclusive_placement_is_written_on_the_job_set() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "least", "minimum"), [({"a": 4, "b": 3}, 2, 3), ({"a": 1, "b": 3}, 2, 2), ({"a": 0, "b": 3}, 2, 1)]
+    ("replicas", "least", "minimum"), [({"a": 4, "b": 3}, 2, 5), ({"a": 1, "b": 3}, 2, 4), ({"a": 0, "b": 3}, 2, 3)]
 )
-def test_a_gang_needs_all_that_end_one_of_each_service_and_no_more_than_there_are(
+def test_a_gang_needs_all_of_a_run_and_no_more_than_there_are(
     replicas: dict[str, int], least: int, minimum: int
 ) -> None:
     experiment = experiment_of(
@@ -288,7 +293,7 @@ def test_extra_objects_are_printed_as_they_are() -> None:
 @pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper", "volcano"])
 def test_files_are_no_larger_than_their_budget(kind: str) -> None:
     texts = chart(experiment_of(processes=ask_and_serve(lifecycle="service"), workload={"kind": kind})).texts()
-    assert sum(text.count("\n") for text in texts.values()) <= 450
+    assert sum(text.count("\n") for text in texts.values()) <= 550
 
 
 def test_nodes_of_di_engine_are_told_ranks_and_peers() -> None:
@@ -319,7 +324,7 @@ def test_configs_that_were_not_read_are_refused() -> None:
 def test_the_templates_of_a_larger_example_are_within_their_budget() -> None:
     path = next(path for path in EXAMPLES if path.parent.name == "surreal")
     texts = chart(finish(specfile.read(path).experiment, for_cluster=True)).texts()
-    assert sum(text.count("\n") for text in texts.values()) <= 1000
+    assert sum(text.count("\n") for text in texts.values()) <= 1100
 
 
 @pytest.mark.parametrize("is_privileged", [True, False])
