@@ -70,8 +70,13 @@ def test_hosts_are_pods_that_a_headless_service_names(kind: str, lifecycle: str)
     processes = ask_and_serve(replicas=2, lifecycle=lifecycle, **stays)
     objects = objects_of(experiment_of(processes=processes, workload={"kind": kind}))
     hosts = environment(objects, "client")["SYMPH_API_HOSTS"].split(",")
-    in_set = lambda: one(objects, "JobSet")["metadata"]["name"] + "-server-0"  # noqa: E731 - one of a table
-    alone = lambda: one(objects, "Job", f"server-{run_of(objects)}")["metadata"]["name"]  # noqa: E731 - one of a table
+
+    def in_set() -> str:
+        return f"{one(objects, 'JobSet')['metadata']['name']}-server-0"
+
+    def alone() -> str:
+        return str(one(objects, "Job", f"server-{run_of(objects)}")["metadata"]["name"])
+
     workload = {
         ("jobs", "finite"): alone,
         ("jobs", "service"): alone,

@@ -44,7 +44,7 @@ def _group(item: dict[str, Any]) -> str:
 @pytest.mark.parametrize("kind", _KINDS)
 def test_what_stays_is_what_the_spec_keeps(kind: str) -> None:
     experiment = experiment_of(processes=_PROCESSES, workload=_KINDS[kind])
-    objects = native_objects(chart_of(experiment), ()).values()
+    objects: list[Any] = [*native_objects(chart_of(experiment), ()).values()]
     chart = built_of(experiment)
     kept = {name for name, pod in pods_of(experiment).items() if not pod.is_finite} - pods_that_end(experiment)
     assert kept == {"board", "store"}
@@ -54,7 +54,8 @@ def test_what_stays_is_what_the_spec_keeps(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", _CONDUCTED)
 def test_a_conductor_waits_for_the_object_and_may_end_the_services_beside_it(kind: str) -> None:
-    objects = list(native_objects(chart_of(experiment_of(processes=_PROCESSES, workload=_KINDS[kind])), ()).values())
+    chart = chart_of(experiment_of(processes=_PROCESSES, workload=_KINDS[kind]))
+    objects: list[Any] = [*native_objects(chart, ()).values()]
     (whole,) = [item for item in objects if item["kind"] in _WATCHED]
     beside = {
         _group(item): item
@@ -90,7 +91,7 @@ def test_a_volcano_job_with_services_ends_with_one_group_or_all_finite_pods(
     more: dict[str, Any], done: list[str], ends: set[str] | int | None
 ) -> None:
     experiment = experiment_of(processes=_PROCESSES | more, workload={"kind": "volcano"}, done_when=done)
-    objects = native_objects(chart_of(experiment), ()).values()
+    objects: list[Any] = [*native_objects(chart_of(experiment), ()).values()]
     (spec,) = [item["spec"] for item in objects if item["kind"] == "Job"]
     completing = {
         task["name"]
@@ -105,7 +106,8 @@ def test_a_volcano_job_with_services_ends_with_one_group_or_all_finite_pods(
 def test_nothing_is_conducted_without_replicas_to_end() -> None:
     chart = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": "appwrapper"}))
     for sets in (["groups.learner.replicas=0"], ["groups.replay.replicas=0", "groups.cache.replicas=0"]):
-        assert not [item for item in native_objects(chart, sets).values() if item["kind"] == "Role"]
+        made: list[Any] = [*native_objects(chart, sets).values()]
+        assert not [item for item in made if item["kind"] == "Role"]
 
 
 @pytest.mark.parametrize("kind", _KINDS)

@@ -20,7 +20,7 @@ from symphony_charts.spec.pods import find_process, pods_of, pods_that_end
 from tests.chart.harness import built_of, experiment_of
 from tests.spec.drawn_experiments import Drawn, draw
 
-_PROCESSES = {
+_PROCESSES: dict[str, dict[str, Any]] = {
     "learner": {"command": ["x"]},
     "actor": {"command": ["x"]},
     "judge": {"command": ["x"]},
@@ -106,9 +106,9 @@ def _alive_after_the_end(objects: Sequence[Mapping[str, Any]]) -> set[str]:
         if item["kind"] == "JobSet":
             members = {member["name"]: member["template"] for member in item["spec"]["replicatedJobs"]}
             targets = item["spec"].get("successPolicy", {}).get("targetReplicatedJobs", [*members])
-            services = {_group(each) for each in members.values() if is_service(each)}
+            served = {_group(each) for each in members.values() if is_service(each)}
             # A set ends with its targets; a service among them never does.
-            alive |= services if any(is_service(members[target]) for target in targets) else set()
+            alive |= served if any(is_service(members[target]) for target in targets) else set()
     if "Role" in kinds:
         rules = next(item for item in objects if item["kind"] == "Role")["rules"]
         assert ended <= {name for rule in rules if "patch" in rule["verbs"] for name in rule["resourceNames"]}
