@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,15 +78,13 @@ def test_hosts_are_pods_that_a_headless_service_names(kind: str, lifecycle: str)
     def alone() -> str:
         return str(one(objects, "Job", f"server-{run_of(objects)}")["metadata"]["name"])
 
-    workload = {
+    workloads: dict[tuple[str, str], Callable[[], str]] = {
         ("jobs", "finite"): alone,
-        ("jobs", "service"): alone,
         ("jobset", "finite"): in_set,
-        ("jobset", "service"): in_set,
-        ("appwrapper", "service"): alone,
-        ("appwrapper", "finite"): lambda: wrapped_jobs(one(objects, "AppWrapper"))[1]["metadata"]["name"],
-        ("volcano", "finite"): lambda: one(objects, "Job")["metadata"]["name"] + "-server",
-    }.get((kind, lifecycle), lambda: one(objects, "StatefulSet")["metadata"]["name"])()
+        ("appwrapper", "finite"): lambda: str(wrapped_jobs(one(objects, "AppWrapper"))[1]["metadata"]["name"]),
+        ("volcano", "finite"): lambda: f"{one(objects, 'Job')['metadata']['name']}-server",
+    }
+    workload = workloads.get((kind, lifecycle), lambda: str(one(objects, "StatefulSet")["metadata"]["name"]))()
     headless = one(objects, "Service", "server-pods")
     domain = headless["metadata"]["name"]
     assert hosts == [f"{workload}-{index}.{domain}:7000" for index in range(2)]
