@@ -70,14 +70,9 @@ def test_hosts_are_pods_that_a_headless_service_names(kind: str, lifecycle: str)
     processes = ask_and_serve(replicas=2, lifecycle=lifecycle, **stays)
     objects = objects_of(experiment_of(processes=processes, workload={"kind": kind}))
     hosts = environment(objects, "client")["SYMPH_API_HOSTS"].split(",")
-    in_set = lambda: one(objects, "JobSet")["metadata"]["name"] + "-server-0"  # noqa: E731 - one of a table
-    alone = lambda: one(objects, "Job", f"server-{run_of(objects)}")["metadata"]["name"]  # noqa: E731 - one of a table
     workload = {
-        ("jobs", "finite"): alone,
-        ("jobs", "service"): alone,
-        ("jobset", "finite"): in_set,
-        ("jobset", "service"): in_set,
-        ("appwrapper", "service"): alone,
+        ("jobs", "finite"): lambda: one(objects, "Job", f"server-{run_of(objects)}")["metadata"]["name"],
+        ("jobset", "finite"): lambda: one(objects, "JobSet")["metadata"]["name"] + "-server-0",
         ("appwrapper", "finite"): lambda: wrapped_jobs(one(objects, "AppWrapper"))[1]["metadata"]["name"],
         ("volcano", "finite"): lambda: one(objects, "Job")["metadata"]["name"] + "-server",
     }.get((kind, lifecycle), lambda: one(objects, "StatefulSet")["metadata"]["name"])()
