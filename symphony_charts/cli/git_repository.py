@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from symphony_charts.cli import output
+from symphony_charts.cli.differences import Comparison, compare_published
 from symphony_charts.errors import NotFound, SpecError, SymphError, UsageError
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.printable import printable_line
@@ -24,9 +24,6 @@ from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
 from symphony_charts.system.git.program import identity
 from symphony_charts.system.user_folders import state_dir
-
-if TYPE_CHECKING:
-    from symphony_charts.cli.differences import Comparison
 
 
 def settings_of(args: argparse.Namespace, folder: Path | None = None) -> Settings:
@@ -248,9 +245,6 @@ def print_changes(
 
 def _effects(before: Snapshot, after: Snapshot, changes: Sequence[Change]) -> list[Comparison]:
     """Return what happens to each changed experiment of an environment between two states of the repository."""
-    # Comparing takes 15 ms to import; only previews and reviews need it.
-    from symphony_charts.cli.differences import Comparison, compare_published
-
     compared = []
     for change in changes:
         env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))

@@ -9,7 +9,6 @@ from symphony_charts.formats.data import maps, sub
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.base import COMPONENT, End, Kind, Object, PodSet, at_a_time, count_of, described_job
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import find_process, pods_of
 from symphony_charts.spec.workload import Workload
 
 # A Job has this time only after it has succeeded.
@@ -181,11 +180,6 @@ class VolcanoJob(Kind):
     mutable = ("spec.minAvailable", "spec.priorityClassName", "spec.tasks.*.minAvailable", "spec.tasks.*.replicas")
     gvks = (("batch.volcano.sh/v1alpha1", "Job"),)
     argo_conditions = ("status.state.phase == Completed", "status.state.phase in (Failed,Aborted,Terminated)")
-
-    def ends_services(self, experiment: Experiment) -> bool:
-        """Return True if it ends with all finite groups or with one: it cannot wait for several of them."""
-        done = {find_process(experiment, name).pod for name in experiment.done_when}
-        return len(done) <= 1 or done == {name for name, pod in pods_of(experiment).items() if pod.is_finite}
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
         """Return True for one group: the Job cannot wait for several."""

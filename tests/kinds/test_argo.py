@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
 from symphony_charts.integrations.argo.kind import manifest, manifests_of
-from symphony_charts.kinds.base import is_conductor
+from symphony_charts.kinds.base import is_conductor, is_service
 from symphony_charts.kinds.registry import parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.spec import files
@@ -31,7 +31,7 @@ _BRACES = "{{workflow.name}} {{{inputs.parameters.LR}}} {{=1+1}} {{"
 _PROCESSES = {
     "learner": {"command": ["x", _BRACES], "binds": "ps", "env": {"LR": "0.1", "BRACES": _BRACES, "H": "a<b>&c"}},
     "actor": {"command": ["y"], "replicas": 3, "connects": "ps", "binds": "api", "env": {"LR": "0.1"}},
-    "board": {"command": ["z"], "lifecycle": "service", "until": "uninstall"},
+    "board": {"command": ["z"], "lifecycle": "service"},
 }
 
 
@@ -53,8 +53,6 @@ def templates(item: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 PIPELINE = sorted((Path(__file__).resolve().parents[2] / "examples" / "argo").glob("*.yaml"))
-_CACHE = {"command": ["x"], "lifecycle": "service", "env": {"LR": "0.1"}}
-_WITH_CACHE = {**_PROCESSES, "cache": _CACHE}
 VARIANTS: dict[str, tuple[list[str], dict[str, object], dict[str, object]]] = {
     "plain": ([], {}, {}),
     "done when": ([], {}, {"done_when": ["learner"]}),
@@ -66,8 +64,6 @@ VARIANTS: dict[str, tuple[list[str], dict[str, object], dict[str, object]]] = {
     "fewer": (["groups.actor.replicas=0", "commonLabels.team=rl", "fullnameOverride=mine"], {"parameters": ["LR"]}, {}),
     "queued": (["groups.actor.retries=2"], {}, {"workload": {"kind": "argo", "gang": "kueue", "queue": "q"}}),
     "long": ([], {}, {"name": "an-experiment-with-a-rather-long-name-that-is-cut"}),
-    "services": (["groups.learner.replicas=2"], {"parameters": ["LR"]}, {"processes": _WITH_CACHE}),
-    "services alone": (["groups.actor.replicas=0", "groups.learner.replicas=0"], {}, {"processes": _WITH_CACHE}),
     "none": (["groups.actor.replicas=0", "groups.learner.replicas=0"], {}, {}),
 }
 
@@ -123,14 +119,13 @@ def test_what_is_not_submitted_is_only_a_template() -> None:
     assert not kinds & {"Workflow", "CronWorkflow", "Job"}
 
 
-def _is_job_of_run(item: Mapping[str, object]) -> bool:
-    return item["kind"] == "Job" and not is_conductor(item)
+def _is_finite_job(item: Mapping[str, object]) -> bool:
+    return item["kind"] == "Job" and not is_conductor(item) and not is_service(item)
 
 
 def test_the_jobs_are_those_of_kind_jobs_but_for_the_owner_and_the_run() -> None:
-    objects = native(workload={"kind": "jobs"}, processes=_WITH_CACHE)
-    jobs = [item for item in objects.values() if _is_job_of_run(item)]
-    wrapped = list(manifests_of(of_kind(native(processes=_WITH_CACHE), "WorkflowTemplate")))
+    jobs = [item for item in native(workload={"kind": "jobs"}).values() if _is_finite_job(item)]
+    wrapped = list(manifests_of(of_kind(native(), "WorkflowTemplate")))
     runs = {item["metadata"]["labels"]["symph.dev/run"] for item in (*jobs, *wrapped)}  # type: ignore[index]
     texts = [
         json.dumps([(one["metadata"]["name"], one["spec"]) for one in found], sort_keys=True)  # type: ignore[index]
@@ -194,20 +189,6 @@ def test_groups_that_do_not_end_the_experiment_are_stopped_when_it_is_done() -> 
     assert made["rest"]["resource"]["flags"][1].endswith(",symph.dev/group in (actor)")
 
 
-def test_services_of_the_run_are_deleted_after_success_or_failure_of_the_others() -> None:
-    made = templates(of_kind(native(processes=_WITH_CACHE, argo={"parameters": ["LR"]}), "WorkflowTemplate"))
-    (clear, run) = made["experiment"]["dag"]["tasks"]
-    assert (clear["name"], run["dependencies"], run["hooks"]) == ("clear", ["clear"], {"exit": {"template": "rest"}})
-    assert run["arguments"]["parameters"] == [{"name": "LR", "value": "{{inputs.parameters.LR}}"}]
-    assert made["rest"]["resource"]["flags"][1].endswith(",symph.dev/group in (cache)")
-    groups = {task["name"]: task for task in made["groups"]["dag"]["tasks"]}
-    assert set(groups) == {"run-actor", "run-cache", "run-learner"}
-    assert [name for name in sorted(groups) if "successCondition" in made[name]["resource"]] == [
-        "run-actor",
-        "run-learner",
-    ]
-
-
 def test_a_named_service_account_is_used_and_none_is_made() -> None:
     objects = native(argo={"service_account": "runner"})
     assert not {kind for kind, _ in objects} & {"ServiceAccount", "Role", "RoleBinding"}
@@ -238,9 +219,8 @@ def test_lint_looks_into_the_jobs_of_a_flow() -> None:
 
 
 def test_a_flow_asks_for_what_its_jobs_ask_for() -> None:
-    objects = native(workload={"kind": "jobs"}, processes=_WITH_CACHE)
-    wanted = demands_of([dict(item) for item in objects.values() if _is_job_of_run(item)])
-    got = demands_of([dict(of_kind(native(processes=_WITH_CACHE), "WorkflowTemplate"))])
+    wanted = demands_of([dict(item) for item in native(workload={"kind": "jobs"}).values() if _is_finite_job(item)])
+    got = demands_of([dict(of_kind(native(), "WorkflowTemplate"))])
     assert got == wanted
 
 

@@ -27,10 +27,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "mcad": {"kind": "appwrapper", "appwrapper": {"version": "v1beta1"}},
     "queued": {"kind": "appwrapper", "gang": "kueue", "queue": "q"},
     "dijob": {"kind": "dijob"},
-    "volcano": {"kind": "volcano"},
-    "argo": {"kind": "argo"},
 }
-_CONDUCTED = ("appwrapper", "mcad", "queued", "dijob")
 _WATCHED = {
     "AppWrapper": ("appwrappers.workload.codeflare.dev", "workload.codeflare.dev", "appwrappers"),
     "DIJob": ("dijobs.diengine.opendilab.org", "diengine.opendilab.org", "dijobs"),
@@ -52,7 +49,7 @@ def test_what_stays_is_what_the_spec_keeps(kind: str) -> None:
     assert {group for group, _ in runs_on(chart, chart.values)} == kept
 
 
-@pytest.mark.parametrize("kind", _CONDUCTED)
+@pytest.mark.parametrize("kind", _KINDS)
 def test_a_conductor_waits_for_the_object_and_may_end_the_services_beside_it(kind: str) -> None:
     objects = list(native_objects(chart_of(experiment_of(processes=_PROCESSES, workload=_KINDS[kind])), ()).values())
     (whole,) = [item for item in objects if item["kind"] in _WATCHED]
@@ -74,32 +71,6 @@ def test_a_conductor_waits_for_the_object_and_may_end_the_services_beside_it(kin
         {"apiGroups": [api], "resources": [plural], "resourceNames": [whole["metadata"]["name"]], "verbs": ["get"]},
         {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get", "patch"]},
     ]
-
-
-@pytest.mark.parametrize(
-    ("more", "done", "ends"),
-    [
-        ({}, [], {"learner"}),
-        ({"actor": _RUN}, ["learner"], {"learner"}),
-        ({"actor": {**_RUN, "replicas": 3}}, [], 4),
-        ({"actor": _RUN}, ["learner", "actor"], 2),
-        ({"actor": _RUN, "judge": _RUN}, ["learner", "actor"], None),
-    ],
-)
-def test_a_volcano_job_with_services_ends_with_one_group_or_all_finite_pods(
-    more: dict[str, Any], done: list[str], ends: set[str] | int | None
-) -> None:
-    experiment = experiment_of(processes=_PROCESSES | more, workload={"kind": "volcano"}, done_when=done)
-    objects = native_objects(chart_of(experiment), ()).values()
-    (spec,) = [item["spec"] for item in objects if item["kind"] == "Job"]
-    completing = {
-        task["name"]
-        for task in spec["tasks"]
-        for policy in task.get("policies", ())
-        if policy == {"event": "TaskCompleted", "action": "CompleteJob"}
-    }
-    assert (spec.get("minSuccess") or completing or None) == ends
-    assert ("replay" in {task["name"] for task in spec["tasks"]}) == (ends is not None)
 
 
 def test_nothing_is_conducted_without_replicas_to_end() -> None:

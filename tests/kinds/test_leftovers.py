@@ -35,10 +35,9 @@ _KINDS: list[tuple[dict[str, str], list[str], list[str]]] = [
     ({"kind": "jobset"}, ["learner"], ["board"]),
     ({"kind": "jobset"}, ["learner", "actor"], ["board"]),
     ({"kind": "appwrapper"}, ["learner"], ["actor", "judge", "board"]),
-    ({"kind": "volcano"}, ["learner"], ["board"]),
+    ({"kind": "volcano"}, ["learner"], ["store", "board"]),
     ({"kind": "volcano"}, ["learner", "actor"], ["judge", "store", "board"]),
-    ({"kind": "volcano"}, [], ["board"]),
-    ({"kind": "volcano"}, ["learner", "actor", "judge"], ["board"]),
+    ({"kind": "volcano"}, [], ["store", "board"]),
 ]
 
 

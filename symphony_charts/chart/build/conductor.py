@@ -111,9 +111,11 @@ def objects(draft: Draft) -> list[Tree]:
     watched, jobs = draft.kind.watched(), draft.finite
     resource, path = watched or _JOBS
     whole = Text("{$fullname}-{$run}")
-    rules = []
+    rules: list[Tree] = []
+    done: list[Group] = []
+    rest: list[Group] = []
     if watched:
-        jobs, done, rest = draft.ended, [], []
+        jobs = draft.ended
         plural, _, api = resource.partition(".")
         rules.append({"apiGroups": [api], "resources": [plural], "resourceNames": [whole], "verbs": ["get"]})
     else:

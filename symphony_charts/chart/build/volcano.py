@@ -56,7 +56,6 @@ class Volcano(Kind):
             "queue": When(".Values.workload.queue", Value(".Values.workload.queue", is_text=True)),
             "priorityClassName": When("$class", Value("$class", is_text=True)),
             "minAvailable": Sum(tuple(pods.least(group) for group in draft.finite)),
-            **self._success(draft),
             "maxRetry": _failures(draft),
             "plugins": self._plugins(),
             "tasks": Merged(tasks, is_sure=True),
@@ -70,14 +69,6 @@ class Volcano(Kind):
         whole = When(Either(tuple(runs(group) for group in draft.finite)), job)
         return [Let("$class", "commonPriorityClass", with_retries(draft, whole))]
 
-    def _success(self, draft: Draft) -> dict[str, Tree]:
-        """Return the pods that end the Job by their success, if it ends with several groups and services."""
-        ending = [group for group in draft.finite if not group.is_ended]
-        if not draft.ended or done_groups(draft) != ending or len(ending) == 1:
-            return {}
-        count = Sum(tuple((f"{group.path}.replicas",) for group in ending))
-        return {"minSuccess": When(Either(tuple(runs(group) for group in ending)), count)}
-
     def _plugins(self) -> dict[str, Tree]:
         return {**_PLUGINS, **{name: list(words) for name, words in self.workload.volcano.plugins.items()}}
 
@@ -90,9 +81,6 @@ class Volcano(Kind):
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
         """Return a task without its minimum. Volcano could scale it, but its pods contain the number of replicas."""
         task: dict[str, Tree] = {"replicas": Value("$group.replicas")}
-        if group.is_ended:
-            # The kubelet restarts services without limit. Volcano replaces a deleted pod without a policy.
-            return {**task, "maxRetry": -1, "template": draft.pods[group.name]}
         if group.is_restarted_in_place:
             # Volcano counts the restarts of all pods of the task; the last allowed one fails the task.
             task["maxRetry"] = Sum((("$group.retries",), (1,)))

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.data import metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
-from symphony_charts.chart.build.pods import done_groups, job_spec, marks, runs, selector
+from symphony_charts.chart.build.pods import done_groups, job_spec, runs, selector
 from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
 from symphony_charts.errors import Problem
 from symphony_charts.formats import yaml_write
@@ -131,9 +131,6 @@ class Argo(Kind):
         ]
         if rest := _rest(draft):
             templates.append(_deletion("rest", f",symph.dev/group in ({','.join(group.name for group in rest)})"))
-        if draft.ended:
-            tasks = Merged(self._tasks(draft, []), is_sure=True)
-            templates.append({"name": "groups", **self._parameters("inputs"), "dag": {"tasks": tasks}})
         if with_jobs:
             templates += [When(runs(group), self._creation(draft, group)) for group in draft.finite]
         return {
@@ -176,15 +173,13 @@ class Argo(Kind):
         """Return the template of the experiment, which other workflows may reference."""
         retries = self.settings.retries
         tasks: list[Tree] = [{"name": "clear", "template": "clear"}]
+        for group in draft.finite:
+            step = f"run-{group.name}"
+            task = {"name": step, "template": step, "dependencies": ["clear"]}
+            task |= _passed("inputs", self._read_by(group))
+            tasks.append(When(runs(group), task))
         done = done_groups(draft)
-        if draft.ended:
-            # The hook also runs after a failure, and in workflows that reference this template.
-            hooks = When(Either(tuple(runs(group) for group in done)), {"exit": {"template": "rest"}})
-            task = {"name": "run", "template": "groups", "dependencies": ["clear"], "hooks": hooks}
-            tasks.append({**task, **_passed("inputs", sorted(self.settings.parameters))})
-        else:
-            tasks += self._tasks(draft, ["clear"])
-        if _rest(draft) and not draft.ended:
+        if _rest(draft):
             after: Tree = [f"run-{group.name}" for group in done]
             if len(done) > 1:
                 steps = zip(done, after, strict=True)
@@ -199,22 +194,11 @@ class Argo(Kind):
             "dag": {"tasks": tasks},
         }
 
-    def _tasks(self, draft: Draft, after: list[str]) -> list[Tree]:
-        """Return the tasks that create the Jobs, `after` other tasks."""
-        tasks: list[Tree] = []
-        for group in draft.finite:
-            step = f"run-{group.name}"
-            task = {"name": step, "template": step, **({"dependencies": after} if after else {})}
-            tasks.append(When(runs(group), task | _passed("inputs", self._read_by(group))))
-        return tasks
-
     def _creation(self, draft: Draft, group: Group) -> dict[str, Tree]:
         """Return the template that creates a Job, and waits for it unless other groups end the experiment."""
         names = self._read_by(group)
         conditions: dict[str, Tree] = {"successCondition": SUCCEEDED, "failureCondition": FAILED}
-        if group.is_ended:
-            conditions = {}
-        elif group in _rest(draft):
+        if group in _rest(draft):
             none_runs = Not(Either(tuple(runs(other) for other in done_groups(draft))))
             conditions = {key: When(none_runs, text) for key, text in conditions.items()}
         manifest = Call("manifest", {"job": Entries(_job_name(group)), "run": "$run"}, is_block=True)
@@ -231,7 +215,7 @@ def _passed(source: str, names: list[str]) -> dict[str, Tree]:
 
 
 def _rest(draft: Draft) -> list[Group]:
-    """Return the groups that the workflow stops at the end: services, and what `done_when` does not name."""
+    """Return the groups that the workflow stops when the groups of `done_when` have succeeded."""
     done = done_groups(draft)
     return [group for group in draft.finite if group not in done] if done else []
 
@@ -249,16 +233,15 @@ def _job(draft: Draft, group: Group) -> Tree:
         "name": _argo_variable("workflow.name"),
         "uid": _argo_variable("workflow.uid"),
     }
-    queue = {} if group.is_ended else pods.queue_labels(draft)
-    labels = {"symph.dev/experiment": draft.experiment.name, **queue}
-    annotations = marks(draft, group)
+    labels = {"symph.dev/experiment": draft.experiment.name, **pods.queue_labels(draft)}
+    is_done = group in done_groups(draft)
     job = {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
             "name": Text(draft.workload(group)),
             "labels": Merged(selector(draft, group), labels),
-            **({"annotations": annotations} if annotations else {}),
+            **({"annotations": {"symph.dev/done-when": "true"}} if is_done else {}),
             "ownerReferences": [owner],
         },
         "spec": job_spec(draft, group),

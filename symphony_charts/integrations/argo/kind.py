@@ -229,10 +229,6 @@ class ArgoWorkflow(Kind):
             if getattr(settings, field):
                 yield f"workload.argo.{field}"
 
-    def ends_services(self, experiment: Experiment) -> bool:
-        """Return True: the workflow creates their Jobs, and deletes them at the end."""
-        return True
-
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
         """Return True: the last task stops the rest."""
         return True
