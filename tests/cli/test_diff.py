@@ -23,13 +23,13 @@ def test_a_spec_against_what_runs_names_each_field_and_the_effect(published: Pro
     assert "Job/rl-agent   new run: pod template changed" in lines
     assert '  agent.command     ["work"] -> ["work","hard"]' in [line.replace(", ", ",") for line in lines]
     assert "under Argo CD: a new run: Job/rl-agent" in out
-    assert "CPU 3 -> 4" in out
+    assert "CPU 3.005 -> 4.005" in out
 
 
 def test_the_environments_own_values_count_on_both_sides(published: Project) -> None:
     published.symph("promote", "rl", "--from", "dev", "--to", "prod")
     found = published.json("diff", "rl.yaml", "--env", "prod")
-    assert found["amounts"]["cpu"] == {"before": 9000, "after": 9000}
+    assert found["amounts"]["cpu"] == {"before": 9005, "after": 9005}
 
 
 def test_two_versions_are_compared(published: Project) -> None:
@@ -49,7 +49,7 @@ def test_two_environments_show_what_a_promotion_does_to_the_second(published: Pr
         "nothing in prod" if is_first else "0.1.0 in prod",
         "0.1.1 in prod, promoted from dev",
     )
-    assert found["amounts"]["cpu"] == {"before": 0 if is_first else 9000, "after": 9000}
+    assert found["amounts"]["cpu"] == {"before": 0 if is_first else 9005, "after": 9005}
     (effect,) = published.json("promote", *words, "--dry-run")["effects"]
     assert effect["objects"] == found["objects"]
     _, out, _ = published.symph("promote", *words, "--dry-run")

@@ -96,7 +96,7 @@ def test_the_objects_of_a_fork_are_rendered_and_linted_by_helm(fork: Path, tmp_p
     package(tmp_path, "--template", "ours", helm_bin="/nowhere", status=5)
     assert not (tmp_path / "dist").exists()
     ended = package(tmp_path, "--template", "ours", helm_bin=str(program))
-    assert "all 6 objects are those of symph's own template" in ended.stderr
+    assert "all 10 objects are those of symph's own template" in ended.stderr
     (fork / CHART / "templates/more.yaml").write_text(
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\ndata: {a: b}\n"
     )

@@ -20,7 +20,7 @@ def times(folder: Path) -> dict[str, int]:
 def test_a_chart_an_archive_and_a_lock_file_are_written(symph: Symph, tmp_path: Path) -> None:
     said = symph("package", "exp.yaml").stdout
     assert said.startswith("exp 0.1.0   2 processes in 2 pods, 1 service   new\n")
-    assert "runs on after the end" in said
+    assert "runs on after the end" not in said
     assert (tmp_path / "dist/exp/values.yaml").is_file()
     assert (tmp_path / "dist/exp-0.1.0.tgz").is_file()
     assert "data: 7000" in (tmp_path / "exp.lock.yaml").read_text()

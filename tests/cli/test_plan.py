@@ -42,12 +42,12 @@ def files(tmp_path: Path) -> None:
 
 def test_a_plan_shows_pools_then_verdicts_then_the_total(symph: Symph) -> None:
     lines = symph("plan", "rl.yaml", "--pools", "std.yaml").stdout.splitlines()
-    assert lines[0] == "rl fits: all 9 pods are guaranteed to schedule on 3 nodes."
+    assert lines[0] == "rl fits: all 10 pods are guaranteed to schedule on 3 nodes."
     assert lines[1].split() == ["POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPU", "$/H", "WHAT"]
     assert lines[2].split()[:5] == ["std8", "n1-standard-8", "2/9", "12.0/15.0", "24.0/50.3"]
     assert "agent x8" in lines[2]
-    assert lines[4] == "agent    PROVEN  any order of the scheduler places all 8"
-    assert lines[6].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
+    assert lines[5] == "agent        PROVEN  any order of the scheduler places all 8"
+    assert lines[7].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
 
 
 def test_a_no_exits_4_with_reason_and_fix(symph: Symph) -> None:
@@ -106,7 +106,6 @@ def test_several_cluster_files_are_one_cluster(symph: Symph) -> None:
 
 
 def test_what_pods_do_not_show_is_told_with_who_tells_the_rest(symph: Symph, tmp_path: Path) -> None:
-    assert "on kind jobs other groups continue" in symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
     (tmp_path / ".symph.yaml").write_text("environments: {dev: {namespace: rl}}\n")
     said = symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
     assert "to see which objects of rl move, restart or end: symph diff SPEC --env dev" in said

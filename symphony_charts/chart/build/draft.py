@@ -12,7 +12,6 @@ from symphony_charts.chart.helpers import MAX_WORKLOAD, cut
 from symphony_charts.chart.tree import Helper, Join, Let, Text, Tree
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import Values, maps, merge_overlay, sub
-from symphony_charts.kinds.registry import KINDS
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef, Service, pods_of, pods_that_end, retries_of
 from symphony_charts.spec.sources import (
@@ -393,6 +392,9 @@ class Draft:
 
 def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers: Peers) -> Draft:
     """Return the draft of a finished experiment's chart. `services` have their ports; `kind` runs it."""
+    # The registry loads the kinds of other packages, which import this package.
+    from symphony_charts.kinds.registry import KINDS
+
     pods = pods_of(experiment)
     of_run = pods_that_end(experiment)
     reader = KINDS[experiment.workload.kind]
