@@ -22,14 +22,15 @@ INTEGRATIONS = tuple(
 CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 
 # Three readings of all code removed 10,240 lines of the core. Since then came processes that are added, stopped and
-# scaled in a running experiment, shared variables, all faults of a spec at once, and proofs for full clusters.
+# scaled in a running experiment, shared variables, all faults of a spec at once, proofs for full clusters, and the end
+# of services with their run.
 BUDGETS = {
-    "core lines": 61_500,
-    "integration lines": 11_665,
-    "chart lines": 7_685,
-    "modules": 367,
-    "package statements": 45_940,
-    "test lines": 67_580,
+    "core lines": 62_020,
+    "integration lines": 11_700,
+    "chart lines": 8_130,
+    "modules": 369,
+    "package statements": 46_260,
+    "test lines": 69_100,
 }
 
 

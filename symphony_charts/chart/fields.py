@@ -91,6 +91,8 @@ FIELDS: dict[str, Field] = {
     "fullnameOverride": Field("Replaces the beginning of all names.", "name"),
     "conductor": Field("What ends services with the run.", "section"),
     "conductor.image": Field("Its image, with a shell and kubectl.", "image"),
+    "conductor.nodeSelector": Field("Labels that its node must have.", "labels"),
+    "conductor.tolerations": Field("Taints that it tolerates.", "tolerations"),
     "conductor.serviceAccountName": Field(
         "Service account that may get and patch Jobs; empty: the chart makes one.", "objectName"
     ),

@@ -137,8 +137,11 @@ class JobSet(Kind):
     exclusive = "alpha.jobset.sigs.k8s.io/exclusive-topology"
 
     def ends_services(self, experiment: Experiment) -> bool:
-        """Return True: services are members of the set outside of its success policy."""
-        return True
+        """Return True: services are members of the set outside of its success policy.
+
+        With exclusive placement each member has nodes of its own, so there services stay outside.
+        """
+        return not (experiment.placement.exclusive or self.exclusive in experiment.annotations)
 
     def stops_the_rest(self, workload: Workload, done: int) -> bool:
         """Return True, because of the JobSet's success policy."""

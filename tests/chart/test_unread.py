@@ -284,9 +284,8 @@ def test_what_a_gang_does_not_read_is_said(kind: str, gang: str) -> None:
         (("workload", "queue_priority"), "high"),
         (("workload", "queue"), "other"),
         (("processes", "learner", "min_replicas"), 1),
-        # A StatefulSet replaces its pods in sequence: of its pods, a gang waits for one unless told otherwise.
-        (("processes", "server", "min_replicas"), 1 if kind == "jobs" else 2),
-        (("processes", "lone", "min_replicas"), 1 if kind == "jobs" else 2),
+        (("processes", "server", "min_replicas"), 1),
+        (("processes", "lone", "min_replicas"), 1),
     ]
     assert unheard(spec, said) == []
 

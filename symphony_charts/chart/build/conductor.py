@@ -101,8 +101,8 @@ def is_conducted(draft: Draft) -> bool:
 
 def values(draft: Draft) -> dict[str, Any]:
     """Return the values of the conductor and of the containers that wait for the end of a run."""
-    account = {"serviceAccountName": ""} if is_conducted(draft) else {}
-    return {"image": dict(_IMAGE)} | account if account or draft.ended else {}
+    pod = {"serviceAccountName": "", "nodeSelector": {}, "tolerations": []} if is_conducted(draft) else {}
+    return {"image": dict(_IMAGE), **pod} if pod or draft.ended else {}
 
 
 def objects(draft: Draft) -> list[Tree]:
@@ -157,6 +157,8 @@ def objects(draft: Draft) -> list[Tree]:
         "spec": {
             "restartPolicy": "OnFailure",
             "serviceAccountName": Call("conductorAccount"),
+            "nodeSelector": Block(".Values.conductor.nodeSelector", via="strings"),
+            "tolerations": Block(".Values.conductor.tolerations"),
             "enableServiceLinks": False,
             "imagePullSecrets": Block(".Values.imagePullSecrets"),
             "containers": [container],
@@ -201,6 +203,8 @@ def fixed(draft: Draft) -> list[Tree]:
         [group.part for group in done_groups(draft)],
         Include("image", {"root": ".", "image": ".Values.conductor.image"}),
         Value(ACCOUNT, is_text=True),
+        Block(".Values.conductor.nodeSelector", via="strings"),
+        Block(".Values.conductor.tolerations"),
         When(SHARED_ACCOUNT, Value(SHARED_ACCOUNT, is_text=True)),
     ]
 

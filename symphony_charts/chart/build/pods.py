@@ -304,7 +304,7 @@ _IGNORE_DISRUPTIONS = {
 
 
 # The largest limit of failures that a Job can have.
-_UNLIMITED = 2**31 - 1
+UNLIMITED = 2**31 - 1
 
 
 def with_group(group: Group, tree: Tree) -> Tree:
@@ -334,7 +334,7 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
         "parallelism": Value("$group.replicas"),
     }
     if group.is_ended:
-        spec["backoffLimit"] = _UNLIMITED
+        spec["backoffLimit"] = UNLIMITED
     elif group.is_restarted_in_place:
         # Kubernetes ends a Job when it has begun this many restarts, and kills the last one.
         spec["backoffLimit"] = Sum((("$group.retries",), (1,)))

@@ -13,6 +13,7 @@ from typing import Any
 from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
+    UNLIMITED,
     done_groups,
     retries_helper,
     runs,
@@ -92,7 +93,7 @@ class Volcano(Kind):
         task: dict[str, Tree] = {"replicas": Value("$group.replicas")}
         if group.is_ended:
             # The kubelet restarts services without limit. Volcano replaces a deleted pod without a policy.
-            return {**task, "maxRetry": -1, "template": draft.pods[group.name]}
+            return {**task, "maxRetry": UNLIMITED, "template": draft.pods[group.name]}
         if group.is_restarted_in_place:
             # Volcano counts the restarts of all pods of the task; the last allowed one fails the task.
             task["maxRetry"] = Sum((("$group.retries",), (1,)))
