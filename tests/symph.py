@@ -46,7 +46,8 @@ def symph(
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         given.write(stdin.encode())
         given.seek(0)
-        answers, theirs = socket.socketpair()
+        # Packets: pid and status stay apart even if the command has ended before the pid is read.
+        answers, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with answers, theirs:
             files = [theirs.fileno(), given.fileno(), out.fileno(), err.fileno()]
             socket.send_fds(_server(), [json.dumps(request).encode()], files)

@@ -29,7 +29,7 @@ BUDGETS = {
     "chart lines": 7_685,
     "modules": 367,
     "package statements": 45_940,
-    "test lines": 67_575,
+    "test lines": 67_580,
 }
 
 
