@@ -202,7 +202,7 @@ class Kind:
         return "metadata.annotations['batch.kubernetes.io/job-index-failure-count']"
 
     def restart_policy(self, group: Group) -> str:
-        return "OnFailure" if group.is_restarted_in_place else "Never"
+        return "OnFailure" if group.is_restarted_in_place and not group.is_ended else "Never"
 
     def container_name(self, group: Group, process: str) -> str:
         return process

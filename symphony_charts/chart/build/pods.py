@@ -229,7 +229,7 @@ def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
     if draft.needs_host_names(group) and group.is_finite:
         own["subdomain"] = Text(draft.kind.domain(group) if is_member else draft.pods_service(group))
     if is_member or group.is_ended:
-        own["restartPolicy"] = draft.kind.restart_policy(group) if is_member else "OnFailure"
+        own["restartPolicy"] = draft.kind.restart_policy(group) if is_member else "Never"
     if settings.grace_period is not None:
         own["terminationGracePeriodSeconds"] = settings.grace_period
     init, main = containers(draft, group, over)
@@ -334,7 +334,8 @@ def job_spec(draft: Draft, group: Group, *, replaces_pods: bool = True) -> dict[
         "parallelism": Value("$group.replicas"),
     }
     if group.is_ended:
-        spec["backoffLimit"] = UNLIMITED
+        # By index: the delays after evictions of one replica do not add to those of another.
+        spec |= {"backoffLimitPerIndex": UNLIMITED, "podFailurePolicy": _IGNORE_DISRUPTIONS}
     elif group.is_restarted_in_place:
         # Kubernetes ends a Job when it has begun this many restarts, and kills the last one.
         spec["backoffLimit"] = Sum((("$group.retries",), (1,)))
