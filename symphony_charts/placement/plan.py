@@ -136,7 +136,9 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
         return list(_groups(part, best, is_certain=certain))
 
     bounded = list(_with_unknown(loads.system, with_uncertainties(own, pools, judged, groups_without), pools))
-    groups = tuple(sorted(with_remediations(bounded, loads.full), key=lambda group: group.name))
+    # The conductor, whose name is in parentheses, comes last.
+    found = with_remediations(bounded, loads.full)
+    groups = tuple(sorted(found, key=lambda group: (group.name.startswith("("), group.name)))
     return Plan(
         experiment=experiment,
         source=pools.source,

@@ -211,7 +211,12 @@ def _drawn(rng: random.Random, path: tuple[str, ...], values: Mapping[str, Any])
                 "annotations": {"a": rng.choice(_SCALARS)},
             }
         case "conductor":
-            drawn = {"image": rng.choice([*_IMAGES, "a/b:3"]), "serviceAccountName": rng.choice(["", "sa"])}
+            drawn = {
+                "image": rng.choice([*_IMAGES, "a/b:3"]),
+                "serviceAccountName": rng.choice(["", "sa"]),
+                "nodeSelector": rng.choice([{}, {"pool": "small"}]),
+                "tolerations": rng.choice([[], [{"operator": "Exists"}]]),
+            }
             return {key: drawn[key] for key in values["conductor"]}
         case "secrets":
             return _secrets(rng, values["secrets"])

@@ -153,7 +153,9 @@ def test_rule_6_values_of_another_version_are_refused(version: str, tmp_path: Pa
 
 
 def test_rule_7_what_runs_on_is_a_warning() -> None:
-    warned = [finding.path for finding in lint(pair(server={"until": "uninstall"})) if finding.rule == "runs-on"]
+    warned = [
+        finding.path for finding in lint(pair(server={"until": "uninstall", "gpus": 1})) if finding.rule == "runs-on"
+    ]
     assert warned == ["groups.server.containers.server"]
 
 

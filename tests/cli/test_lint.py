@@ -12,17 +12,20 @@ from tests.cli.conftest import SPEC, Symph
 pytestmark = pytest.mark.usefixtures("spec")
 
 
+GPU = ("--spec-set", "processes.server.gpus=1", "--spec-set", "processes.server.until=uninstall")
+
+
 def test_warnings_are_printed_and_fail_only_when_strict(symph: Symph) -> None:
-    said = symph("validate", "exp.yaml").stdout
+    said = symph("validate", "exp.yaml", *GPU).stdout
     assert "[runs-on]" in said
     assert "at:   exp.yaml, processes.server" in said
-    symph("validate", "exp.yaml", "--strict", status=1)
+    symph("validate", "exp.yaml", *GPU, "--strict", status=1)
 
 
 def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:
-    items = json.loads(symph("validate", "exp.yaml", "-o", "json").stdout)["items"]
+    items = json.loads(symph("validate", "exp.yaml", *GPU, "-o", "json").stdout)["items"]
     assert [item["rule"] for item in items] == ["runs-on", "pod-security-restricted"]
-    result, info = json.loads(symph("validate", "exp.yaml", "-o", "sarif").stdout)["runs"][0]["results"]
+    result, info = json.loads(symph("validate", "exp.yaml", *GPU, "-o", "sarif").stdout)["runs"][0]["results"]
     assert (result["ruleId"], info["level"]) == ("runs-on", "note")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 4
 

@@ -102,10 +102,10 @@ def test_a_dry_run_says_that_nothing_was_changed(tmp_path: Path) -> None:
 
 def test_a_failure_that_ends_more_here_than_on_a_cluster_says_so(tmp_path: Path) -> None:
     processes = "{a: {command: [sh, -c, exit 3]}, b: {command: [sleep, '300']}}"
-    alike = "workload: {kind: jobset}\n"
-    for more, is_said in (("", True), (alike, False)):
+    other = "image: i\nworkload: {kind: appwrapper}\n"
+    for more, is_said in ((other, True), ("", False)):
         done = symph("up", spec(tmp_path, f"name: exp\n{more}processes: {processes}\n"), "--wait")
-        assert (done.returncode, "on kind jobs other groups continue" in done.stderr) == (3, is_said), done.stderr
+        assert (done.returncode, "on kind appwrapper other groups continue" in done.stderr) == (3, is_said), done.stderr
 
 
 def test_down_ends_the_run_and_says_which(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_a_no_exits_4_with_reason_and_fix(symph: Symph) -> None:
     ended = symph("plan", "big.yaml", "--pools", "std.yaml", status=4)
     assert "NO      needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods" in ended.stdout
     assert "next: ask for 7.51 CPU" in ended.stdout
-    assert "\nerror: 1 of 2 groups cannot be scheduled" in ended.stderr
+    assert "\nerror: 1 of 3 groups cannot be scheduled" in ended.stderr
 
 
 def test_json_holds_verdicts_pools_and_decisions(symph: Symph) -> None:

@@ -20,7 +20,11 @@ _KINDS = {
     "diengine.opendilab.org_DIJob": "dijob",
 }
 _ENDS = {"Healthy": "succeeded", "Degraded": "failed"}
-_OURS = [(check, item) for check, item, status in CASES if check in _KINDS and status != "Unknown"]
+_OURS = [
+    (check, item)
+    for check, item, status in CASES
+    if check in _KINDS and status != "Unknown" and item.get("metadata") is None
+]
 
 
 def workload(kind: str) -> dict[str, Any]:

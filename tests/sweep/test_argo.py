@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
 from symphony_charts.integrations.argo.sweep import sweep_objects
-from symphony_charts.kinds.base import TrialObjects
+from symphony_charts.kinds.base import TrialObjects, is_conductor
 from tests.chart.harness import chart_of, experiment_of, native_objects
 from tests.linting import lint_objects
 
@@ -69,7 +69,9 @@ TRIALS = [
 
 
 def test_every_trial_gets_the_objects_of_its_release() -> None:
-    assert expanded(flow_of(TRIALS)) == {one.name: list(one.objects) for one in TRIALS}
+    assert expanded(flow_of(TRIALS)) == {
+        one.name: [item for item in one.objects if not is_conductor(item)] for one in TRIALS
+    }
 
 
 def test_nothing_of_the_users_is_left_for_argo() -> None:
@@ -127,7 +129,7 @@ def test_services_end_with_their_trial_however_it_ended() -> None:
     assert hooks["exp-d"] is None
     (end,) = [template for template in templates if template["name"] == hooks["exp-a"]]
     assert end["resource"]["flags"] == [
-        "statefulset",
+        "job",
         "--selector=app.kubernetes.io/instance={{inputs.parameters.trial}},symph.dev/group in (board)",
     ]
 
@@ -140,8 +142,8 @@ def test_a_trial_is_done_when_those_are_that_decide() -> None:
         if '"kind":"Job"' in (text := resource.get("manifest", ""))
     }
     (end,) = [template for template in templates if template["name"].endswith("-end")]
-    assert waits == {"learner": True, "actor": False}
-    assert end["resource"]["flags"][0] == "job,statefulset"
+    assert waits == {"learner": True, "actor": False, "board": False}
+    assert end["resource"]["flags"][0] == "job"
     assert end["resource"]["flags"][1].endswith("in (actor,board)")
 
 
@@ -153,7 +155,7 @@ def test_lint_knows_every_field_of_a_sweep() -> None:
 def test_the_rights_are_on_the_kinds_that_the_trials_have() -> None:
     role = next(item for item in sweep_objects("s", TRIALS) if item["kind"] == "Role")
     found = {name for rule in role["rules"] for name in rule["resources"]}  # type: ignore[attr-defined]  # a list
-    assert found == {"workflowtaskresults", "configmaps", "services", "jobs", "statefulsets"}
+    assert found == {"workflowtaskresults", "configmaps", "services", "jobs"}
 
 
 def test_a_named_service_account_is_used_and_none_is_made() -> None:

@@ -18,6 +18,7 @@ from symphony_charts.chart.evaluate import Evaluator, digest_helper
 from symphony_charts.chart.helpers import cut, label_helpers, leaf_helpers
 from symphony_charts.chart.tree import Frame, Helper, Text, Tree, function_of
 from symphony_charts.errors import SpecError
+from symphony_charts.kinds import registry
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
 
@@ -137,7 +138,11 @@ def build(experiment: Experiment, allocated: Iterable[Service]) -> BuiltChart:
     if problems:
         raise SpecError(problems)
     plan = draft(
-        experiment, allocated, KINDS[experiment.workload.kind](experiment.workload), peers_of(experiment.compat)
+        experiment,
+        allocated,
+        KINDS[experiment.workload.kind](experiment.workload),
+        peers_of(experiment.compat),
+        ends_services=registry.KINDS[experiment.workload.kind].ends_services(experiment),
     )
     faults = [*container_faults(plan), *plan.kind.faults(plan), *plan.peers.faults(plan)]
     if faults:

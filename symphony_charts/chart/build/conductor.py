@@ -28,6 +28,7 @@ from symphony_charts.chart.tree import (
     function_of,
 )
 from symphony_charts.kinds.base import COMPONENT
+from symphony_charts.kinds.registry import KINDS
 
 CONDUCTOR_SCRIPT = "scripts/conductor.sh"
 
@@ -88,9 +89,6 @@ suspend $services
 
 def is_conducted(draft: Draft) -> bool:
     """Return True if something of a run may have to be ended by a conductor."""
-    # The registry loads the kinds of other packages, which import this package.
-    from symphony_charts.kinds.registry import KINDS
-
     if draft.kind.watched():
         return bool(draft.ended)
     if not KINDS[draft.kind.name].is_conducted(draft.kind.workload) or len(draft.finite) < 2:

@@ -390,15 +390,16 @@ class Draft:
         return not group.is_finite or self.experiment.compat is not None or bool(self.services_of(group))
 
 
-def draft(experiment: Experiment, services: Iterable[Service], kind: Kind, peers: Peers) -> Draft:
-    """Return the draft of a finished experiment's chart. `services` have their ports; `kind` runs it."""
-    # The registry loads the kinds of other packages, which import this package.
-    from symphony_charts.kinds.registry import KINDS
+def draft(
+    experiment: Experiment, services: Iterable[Service], kind: Kind, peers: Peers, *, ends_services: bool
+) -> Draft:
+    """Return the draft of a finished experiment's chart. `services` have their ports; `kind` runs it.
 
+    `ends_services`: services with `until: run` are Jobs, alone or in the kind's object, and end with the run.
+    """
     pods = pods_of(experiment)
     of_run = pods_that_end(experiment)
-    reader = KINDS[experiment.workload.kind]
-    ended = of_run if reader.ends_services(experiment) and any(pod.is_finite for pod in pods.values()) else ()
+    ended = of_run if ends_services and any(pod.is_finite for pod in pods.values()) else ()
     parts = {name: cut(name, kind.max_part) for name in pods}
     by_name = {service.name: service for service in services}
     groups = {
