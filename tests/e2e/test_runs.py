@@ -124,7 +124,7 @@ def test_over_an_upgrade_only_services_begin_anew_that_the_run_connects_to(
             "actor": {"cmds": ["sleep 300"], "connects": ["frames", "db"], "env": {"LR": "1"}, "grace_period": 1},
             "board": {**stays, "exposes": "web"},
             "replay": {**stays, "binds": "frames", "ready": {"exec": ["true"]}},
-            "store": {**stays, "binds": "db", "ready": {"exec": ["true"]}, "keep": True},
+            "store": {**stays, "binds": "db", "ready": {"exec": ["true"]}, "until": "uninstall"},
         },
     }
     (tmp_path / "naps.json").write_text(json.dumps(spec))

@@ -21,9 +21,7 @@ _KINDS = {
 }
 _ENDS = {"Healthy": "succeeded", "Degraded": "failed"}
 _OURS = [
-    (check, item)
-    for check, item, status in CASES
-    if check in _KINDS and status != "Unknown" and item.get("metadata") is None
+    (check, item) for check, item, status in CASES if check in _KINDS and status != "Unknown" and "metadata" not in item
 ]
 
 
