@@ -138,7 +138,11 @@ def test_n_retries_are_n_further_tries_that_know_their_number(release: Releases,
     either = {**fails, "replicas": 2, "cmds": [note, "[ $SYMPH_INDEX:$SYMPH_ATTEMPT = 0:1 ] || exit 3"]}
     once = {"cmds": fails["cmds"]}
     processes = {"lone": fails, "either": either, "second": second, "once": once}
-    run.install(package_data({"name": "tries", "image": "busybox:1.37.0", "processes": processes}, tmp_path))
+    run.install(
+        package_data(
+            {"name": "tries", "image": "busybox:1.37.0", "processes": processes, "on_failure": "continue"}, tmp_path
+        )
+    )
     ended = eventually(partial(ends, run), 120, lambda: describe(run.programs, run.namespace))
     assert {group: sorted(run.log(group).split()) for group in processes} == {
         "lone": ["0:0", "0:1", "0:2"],

@@ -36,8 +36,9 @@ def whole() -> dict[str, object]:
 
 
 def nodes_of(programs: Programs, namespace: str) -> list[str]:
-    """Return the nodes of the pods of a namespace; empty for each unbound pod."""
-    pods = json.loads(programs.kubectl("-n", namespace, "get", "pods", "-o", "json"))["items"]
+    """Return the nodes of the pods of experiments in a namespace; empty for each unbound pod."""
+    ours = ("-l", "app.kubernetes.io/component=experiment")
+    pods = json.loads(programs.kubectl("-n", namespace, "get", "pods", *ours, "-o", "json"))["items"]
     return [pod["spec"].get("nodeName", "") for pod in pods]
 
 
