@@ -121,4 +121,4 @@ def _random_experiment(rng: random.Random, case: str) -> dict[str, Any]:
             "tolerations": [{"key": MARK, "operator": "Exists"}],
             **({"pod_overlay": {"spec": _apart(rng)}} if rng.random() < 0.3 else {}),
         }
-    return {"name": "e", "image": "a:1", "processes": processes}
+    return {"name": "e", "image": "a:1", "on_failure": "continue", "processes": processes}

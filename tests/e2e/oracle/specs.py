@@ -27,7 +27,7 @@ def random_spec(rng: random.Random, pools: Sequence[NodePool], *, most_pods: int
     """Return one to five pods of all forms; rarely in a gang, or as another kind of workload."""
     number = rng.choice((1, 1, 2, 2, 3, 4, 5))
     load = rng.choice((0.2, 0.4, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1)) / number
-    data: _Data = {"name": "e", "image": "a:1", "processes": {}, "groups": {}}
+    data: _Data = {"name": "e", "image": "a:1", "on_failure": "continue", "processes": {}, "groups": {}}
     unmodelled = set()
     for index in range(number):
         name = f"k{index}"
@@ -45,6 +45,12 @@ def random_spec(rng: random.Random, pools: Sequence[NodePool], *, most_pods: int
         data["prepare"] = {"fetch": {"command": ["f"], "requests": requests}}
     if rng.random() < 0.2:
         data["workload"] = _workload(rng)
+    if data.get("workload", {}).get("kind") not in ("jobset", "volcano"):
+        # Without the conductor, which has no tolerations of a case.
+        for settings in [*data["processes"].values(), *data["groups"].values()]:
+            members = settings.get("processes", {"": settings}).values()
+            if all(member.get("lifecycle") == "service" for member in members):
+                settings["until"] = "uninstall"
     if rng.random() < 0.05:
         data["placement"] = {"exclusive": rng.choice(("cloud.google.com/gke-nodepool", "kubernetes.io/hostname"))}
     return Spec(data=data, overrides=_overrides(rng, data), unmodelled=frozenset(unmodelled))
