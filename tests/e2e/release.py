@@ -111,7 +111,8 @@ class Release:
         for job in jobs:
             failed = _condition(job, "Failed")
             assert not failed, f"{_title(job)} failed: {failed}\n{describe(self.programs, self.namespace)}"
-        return bool(jobs) and all(_condition(job, "Complete") or job["spec"].get("suspend") for job in jobs)
+        ended = [job for job in jobs if "symph.dev/ended" in job["metadata"].get("annotations", {})]
+        return bool(jobs) and all(_condition(job, "Complete") or job in ended for job in jobs)
 
     def _are_pods_ready(self) -> bool:
         wanted = sum(o["spec"].get("parallelism", 1) for o in self.objects("jobs") if not o["spec"].get("suspend"))

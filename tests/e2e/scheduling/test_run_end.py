@@ -1,4 +1,4 @@
-"""When a run is over, its services end with it and what is not of the run stays, on kinds `jobs` and `jobset`.
+"""When a run is over, its services end with it and what is not of the run stays, on kinds `jobs`, `jobset` and `appwrapper`.
 
 `SYMPH_SOAK` ends the conductor 50 times and draws 30 specs.
 """
@@ -165,6 +165,20 @@ def test_a_run_that_succeeds_frees_what_it_took_and_nothing_before_that(
         assert (run.uids(), _states(symph, "rl")) == (kept, states)
     run.release.uninstall()
     run.release.wait_gone()
+
+
+def test_an_appwrapper_that_succeeds_frees_the_services_beside_it(
+    release: Releases, symph: Symph, tmp_path: Path
+) -> None:
+    data = _experiment("appwrapper", done_when=[])
+    processes: Any = data["processes"]
+    del processes["actor"]
+    run = Run(release("rl"), package_data(data, tmp_path))
+    run.end("trainer", 0)
+    run.wait_left("board")
+    waited = symph("wait", "rl", "--on", "kube", "--timeout", "60s")
+    assert (waited.code, waited.out.strip()) == (0, "rl succeeded"), waited.err
+    assert _states(symph, "rl")["replay"] == "stopped: it ended with the run"
 
 
 @pytest.mark.parametrize("kind", ["jobs", "jobset"])
