@@ -107,7 +107,7 @@ def pool_rows(plan: Plan) -> list[dict[str, object]]:
 
 def group_rows(plan: Plan) -> list[Group]:
     """Return the groups, those with verdict NO first."""
-    return sorted(plan.groups, key=lambda group: (WORST.index(group.verdict), group.name))
+    return sorted(plan.groups, key=lambda group: WORST.index(group.verdict))
 
 
 def plan_sentence(plan: Plan) -> str:
@@ -249,7 +249,7 @@ def _what(plan: Plan, use: PoolUse) -> str:
         for demand, count in filled.contents:
             per_node.setdefault(demand, Counter())[count] += filled.count
     parts = [text for demand in sorted(per_node) for text in _names(plan, demand, per_node[demand])]
-    parts.sort()
+    parts.sort(key=lambda part: (part.startswith("("), part))
     more = len(parts) - _SHOWN
     return ", ".join(parts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 

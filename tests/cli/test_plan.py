@@ -46,7 +46,7 @@ def test_a_plan_shows_pools_then_verdicts_then_the_total(symph: Symph) -> None:
     assert lines[1].split() == ["POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPU", "$/H", "WHAT"]
     assert lines[2].split()[:5] == ["std8", "n1-standard-8", "2/9", "12.0/15.0", "24.0/50.3"]
     assert "agent x8" in lines[2]
-    assert lines[5] == "agent        PROVEN  any order of the scheduler places all 8"
+    assert lines[4] == "agent        PROVEN  any order of the scheduler places all 8"
     assert lines[7].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
 
 
