@@ -240,9 +240,7 @@ def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:
                 if stream is not None and sum(map(len, files.values())) < _MOST_BYTES:
                     files[member.name.partition("/")[2]] = stream.read(_MOST_BYTES)
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise SpecError.one(
-            "this is not a chart's archive", at=str(path), next="make one: symph package SPEC"
-        ) from error
+        raise SpecError.one("this is no chart's archive", at=str(path), next="make one: symph package SPEC") from error
     return files
 
 

@@ -66,7 +66,7 @@ def print_items(
 ) -> None:
     """Print a list in the format of `-o`: a table, names, or JSON/YAML with apiVersion, kind ``<kind>List`` and items.
 
-    An empty list is not an error; `empty` is then printed to stderr. `name` is the key that `-o name` prints.
+    An empty list is no error; `empty` is then printed to stderr. `name` is the key that `-o name` prints.
     """
     form = "name" if _said.is_quiet and args.output == "table" and all(name in item for item in items) else args.output
     if form in ("json", "yaml"):

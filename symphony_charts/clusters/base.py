@@ -190,7 +190,7 @@ def _finished(exp: Launchable) -> Experiment:
         return exp.finish()
     if isinstance(exp, Experiment):
         return finish(exp)
-    raise SpecError.one(f"{type(exp).__name__} is not an experiment", next="launch what new_experiment returned")
+    raise SpecError.one(f"{type(exp).__name__} is no experiment", next="launch what new_experiment returned")
 
 
 def _beside_script() -> tuple[Path, Mapping[str, int]]:

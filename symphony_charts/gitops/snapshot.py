@@ -103,7 +103,7 @@ class Snapshot:
         if entry is None:
             return None
         if not entry.is_file:
-            raise Conflict(f"{path} is not a plain file in the repository", next="remove it, and retry")
+            raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
         self._load_files([path])
         if path not in self._files:
             raise _unreadable(path)
@@ -222,7 +222,7 @@ def check_edits(tip: Snapshot, edits: Edits) -> None:
     removed = {path for path, content in edits.items() if content is None}
     for path in edits:
         if "\0" in path or "\n" in path or not {"", ".", "..", ".git"}.isdisjoint(path.lower().split("/")):
-            raise ValueError(f"{path!r} is not a path in a repository")
+            raise ValueError(f"{path!r} is no path in a repository")
         folders = ancestors([path.rpartition("/")[0]])
         if not removed.isdisjoint(folders):
             continue
@@ -305,7 +305,7 @@ def check_folder(path: str) -> str:
     path = path.strip("/")
     parts = path.split("/")
     if path and any(part in ("", ".", "..") or part.lower() == ".git" or not _FOLDER.fullmatch(part) for part in parts):
-        raise SpecError.one(f'"{path}" is not a folder of a repository', "repository.path", "for example deploy/charts")
+        raise SpecError.one(f'"{path}" is no folder of a repository', "repository.path", "for example deploy/charts")
     return path
 
 

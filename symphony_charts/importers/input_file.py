@@ -146,7 +146,7 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is not JSON")
+    raise ValueError(f"{constant} is no JSON")
 
 
 def _late_lines(text: str) -> tuple[object, Lines]:

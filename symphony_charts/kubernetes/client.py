@@ -229,7 +229,7 @@ class KubeApi:
         try:
             answer: Object = json.loads(self.connection.body(response))
         except ValueError as error:
-            what = f"what answers at {self.connection.login.server} is not a Kubernetes API"
+            what = f"what answers at {self.connection.login.server} is no Kubernetes API"
             raise ToolFailed(
                 what, f"{method} {path}", "check the server of the context: kubectl cluster-info"
             ) from error

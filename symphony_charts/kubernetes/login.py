@@ -107,7 +107,7 @@ def _document(file: str) -> Mapping[str, object]:
         mark = getattr(error, "problem_mark", None)
         at = f"{file}:{mark.line + 1}" if mark else file
         reason = getattr(error, "problem", None) or str(error)
-        raise _broken(at, f"the kubeconfig is not YAML: {reason}") from error
+        raise _broken(at, f"the kubeconfig is no YAML: {reason}") from error
     if document is None:
         raise _broken(file, "the kubeconfig is empty")
     if not isinstance(document, Mapping):
@@ -118,7 +118,7 @@ def _document(file: str) -> Mapping[str, object]:
 def _entries(file: str, document: Mapping[str, object], kind: str) -> Iterator[Entry]:
     listed = document.get(kind) or []
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise _broken(file, f"{kind} is not a list", kind)
+        raise _broken(file, f"{kind} is no list", kind)
     for index, item in enumerate(listed):
         fields = (item.get(_LISTS[kind]) or {}) if isinstance(item, Mapping) else None
         if not isinstance(item, Mapping) or not item.get("name") or not isinstance(fields, Mapping):
@@ -163,12 +163,12 @@ class Login:
         self.context: KubeContext = read_context(kubeconfig, context)
         self.server: str = self.context.cluster.text("server").rstrip("/")
         if not _is_address(self.server):
-            raise self._broken(f'the server "{self.server}" is not an http:// or https:// address', "clusters")
+            raise self._broken(f'the server "{self.server}" is no http:// or https:// address', "clusters")
         self.server_name: str | None = self.context.cluster.text("tls-server-name") or None
         self.proxy: str | None = self.context.cluster.text("proxy-url") or _proxy_of_environment(self.server)
         if self.proxy and not _is_address(self.proxy):
             raise self._broken(
-                "its proxy is not an http:// or https:// address: correct proxy-url, or HTTPS_PROXY", "clusters"
+                "its proxy is no http:// or https:// address: correct proxy-url, or HTTPS_PROXY", "clusters"
             )
         self.has_tls = self.server.startswith("https:")
         self._lock = threading.Lock()

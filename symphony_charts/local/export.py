@@ -101,7 +101,7 @@ def check_command(check: Check) -> str:
     if check.kind == "exec":
         return f"({' '.join(map(quote, check.command))}) >/dev/null 2>&1"
     if not check.host.replace(".", "").isdigit():
-        raise SpecError.one(f"{check.host!r} is not an address of this machine")
+        raise SpecError.one(f"{check.host!r} is no address of this machine")
     # An HTTP client is not always installed; here an open port counts as ready.
     return f"bash -c ': </dev/tcp/{check.host}/{check.port}' 2>/dev/null"
 

@@ -149,7 +149,7 @@ def _read(text: str) -> Values:
     if not isinstance(entries, dict) or not all(
         isinstance(versions, list) and all(isinstance(each, dict) for each in versions) for versions in entries.values()
     ):
-        raise SpecError.one("this is not an index of a chart repository", "index.yaml", "restore it, or begin another")
+        raise SpecError.one("this is no index of a chart repository", "index.yaml", "restore it, or begin another")
     return {"entries": entries}
 
 
@@ -248,7 +248,7 @@ def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> 
     image, settings = as_map(manifest), as_map(config)
     files, layers, named = settings.get("rootfs"), image.get("layers"), image.get("config")
     if not isinstance(files, dict) or not isinstance(layers, list) or not isinstance(named, dict):
-        raise SpecError.one("the base is not an image: it has no root file system", next="give one that containers run")
+        raise SpecError.one("the base is no image: it has no root file system", next="give one that containers run")
     settings["rootfs"] = {**files, "diff_ids": [*files.get("diff_ids", []), layer.diff_id]}
     history = settings.get("history")
     if isinstance(history, list):
@@ -288,9 +288,9 @@ def as_map(data: bytes) -> dict[str, object]:
     try:
         value = json.loads(data)
     except ValueError as error:
-        raise SpecError.one(f"the base is not an image: {error}") from error
+        raise SpecError.one(f"the base is no image: {error}") from error
     if not isinstance(value, dict):
-        raise SpecError.one("the base is not an image")
+        raise SpecError.one("the base is no image")
     return value
 
 

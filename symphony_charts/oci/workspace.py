@@ -64,7 +64,7 @@ def read_ignore(text: str, at: str = ".dockerignore") -> Ignore:
         try:
             patterns.append(_Pattern(expression=_expression(glob), takes_in=takes_in))
         except (re.error, ValueError) as error:
-            problems.append(Problem(what=f'"{words}" is not a pattern: {error}', path=f"{at}:{number}"))
+            problems.append(Problem(what=f'"{words}" is no pattern: {error}', path=f"{at}:{number}"))
     if problems:
         raise SpecError(problems)
     return Ignore(tuple(patterns))
@@ -273,5 +273,5 @@ class _Patch:
 def _digest_of(descriptor: object) -> str:
     digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
     if not isinstance(digest, str) or not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
-        raise SpecError.one("the base is not an image: a digest is missing")
+        raise SpecError.one("the base is no image: a digest is missing")
     return digest

@@ -91,7 +91,7 @@ def read_certificate(pem: bytes, at: str = "") -> Certificate:
         certificate = x509.load_pem_x509_certificate(pem)
     except ValueError as error:
         hint = "kubeseal --fetch-cert prints the right one"
-        raise SpecError.one("this is not a certificate of a sealed-secrets controller", at=at, next=hint) from error
+        raise SpecError.one("this is no certificate of a sealed-secrets controller", at=at, next=hint) from error
     key = certificate.public_key()
     if not isinstance(key, RSAPublicKey):
         raise SpecError.one(

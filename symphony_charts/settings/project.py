@@ -190,7 +190,7 @@ class Settings(Keys, frozen=True, kw_only=True):
             which = f"--env {' or --env '.join(names)}" if names else "--env NAME, or list environments in .symph.yaml"
             raise UsageError("which environment?", next=which)
         if "=" in name:
-            raise UsageError(f'"{name}" is not an environment', next=f"a variable of processes: -E {name}")
+            raise UsageError(f'"{name}" is no environment', next=f"a variable of processes: -E {name}")
         if names and name not in names:
             step = hint(name, names, f"{self.path} has {', '.join(names)}")
             raise UsageError(f'no environment is called "{name}"', f"{self.path or '.symph.yaml'}, environments", step)
@@ -287,7 +287,7 @@ def _settings_in(data: object) -> Settings:
 
 def _faults_of_allowance(data: dict[str, object], path: str) -> Iterator[Problem]:
     if isinstance(reason := data.get("reason"), str) and not reason.strip():
-        yield Problem(what="no reason is given", path=f"{path}.reason", next="say why it is not a secret")
+        yield Problem(what="no reason is given", path=f"{path}.reason", next="say why it is no secret")
     has_rule = bool(data.get("rule") or data.get("pattern"))
     if bool(data.get("fingerprint")) == has_rule:
         what = "it names what may go out in no way, or in two"

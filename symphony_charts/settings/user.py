@@ -120,7 +120,7 @@ def _read(path: Path) -> dict[str, object]:
     try:
         data = load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
+        why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise NotFound(f"cannot read the configuration {path}: {why}", at=str(path)) from error
     except SpecError as error:
         raise SpecError(error.problems, at=str(path)) from error

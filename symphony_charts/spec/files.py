@@ -352,7 +352,7 @@ def _env_of(name: str, number: int, folder: Path, problems: list[Problem]) -> di
     if wrong := [key for key, value in env.items() if not may_be_set(key) or _NOT_TEXT.search(value)]:
         what = f'"{name}" sets {", ".join(wrong)}, which no process can have'
         problems.append(Problem(what=what, path=where, next="lines are NAME=value, and SYMPH_* belong to symph"))
-    # The values are plain text: `$(NAME)` is not a reference in them.
+    # The values are plain text: `$(NAME)` is no reference in them.
     return {key: re.sub(r"\$(?=[$(])", "$$", value) for key, value in env.items()}
 
 

@@ -31,7 +31,7 @@ class _Launched(BaseException):
 def refuse_words(path: Path) -> None:
     """Raise UsageError if program arguments were given but `path` is not a program."""
     if launcher().words is not None:
-        raise UsageError(f"{path} is not a Python script", next="leave out what follows --, or name the script")
+        raise UsageError(f"{path} is no Python script", next="leave out what follows --, or name the script")
 
 
 def run_file(path: Path) -> object:

@@ -188,7 +188,7 @@ def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | 
     elif isinstance(value, str) and field:
         volume = {"type": kind, field: value}
         if kind == "host_path" and not value.startswith("/"):
-            what, step = f'"{value}" is not an absolute path', f"{_own_folder(value)}, or the path from / on"
+            what, step = f'"{value}" is no absolute path', f"{_own_folder(value)}, or the path from / on"
             report(Problem(what=what, path=join(path, kind), next=step))
             volume[field] = "/relative"
     elif kind == "empty_dir" and value in (None, True):

@@ -178,7 +178,7 @@ class ConfigFile(Record, frozen=True, kw_only=True):
 
     Attributes:
         text: Its content.
-        base64: Its content where it is not text.
+        base64: Its content where it is no text.
         file: A path, relative to the spec file.
         mode: Its mode in octal text.
     """

@@ -125,7 +125,7 @@ def _lost(runs: Sequence[TrialRun]) -> Iterator[Problem]:
     for path in dict.fromkeys(path for each in workloads for path in _workflow_kind().lost_in_task(each)):
         yield Problem(what=what, path=path, next=step)
     if any(KINDS[workload.kind].is_workflow for workload in workloads):
-        yield Problem(what="a trial of kind argo is not a task of a Workflow", path="workload.kind", next=step)
+        yield Problem(what="a trial of kind argo is no task of a Workflow", path="workload.kind", next=step)
 
 
 def release_of(base: Prepared, run: TrialRun, namespace: str, *, is_draft: bool = True) -> Rendering:

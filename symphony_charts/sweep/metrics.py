@@ -31,7 +31,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(text)
     except re.error as error:
-        raise UsageError(f'"{text}" is not a regular expression: {error}') from error
+        raise UsageError(f'"{text}" is no regular expression: {error}') from error
     if not pattern.groupindex:
         raise UsageError(f'no group of "{text}" has a name', next=r"for example: --pattern 'loss is (?P<loss>[\d.]+)'")
     return pattern

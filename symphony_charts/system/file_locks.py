@@ -79,7 +79,7 @@ def _open_lock(path: Path) -> int:
     descriptor = os.open(path, flags, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise PermissionError(errno.EPERM, "it is not a file")
+        raise PermissionError(errno.EPERM, "it is no file")
     return descriptor
 
 

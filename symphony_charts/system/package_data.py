@@ -64,7 +64,7 @@ def scaffold(name: str, template: str, dest: Path, answers: Mapping[str, str], *
     NotFound for an unknown template, SpecError for an invalid name.
     """
     if not DNS_LABEL.fullmatch(name):
-        raise SpecError.one(f'"{name}" is not a name for an experiment', "name", "use lower-case letters, digits and -")
+        raise SpecError.one(f'"{name}" is no name for an experiment', "name", "use lower-case letters, digits and -")
     source = _source(template)
     folder = dest.expanduser() / name
     if folder.exists():

@@ -59,7 +59,7 @@ class ProcessRecord:
     def __post_init__(self) -> None:
         """Raise ValueError for impossible numbers."""
         if {type(self.pid), type(self.start), type(self.inode)} != {int} or self.pid < 1 or self.inode < 0:
-            raise ValueError("it is not a process")
+            raise ValueError("it is no process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

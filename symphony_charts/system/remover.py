@@ -259,7 +259,7 @@ def _opened(path: Path) -> Iterator[int]:
 def _entered(above: int, name: str) -> Iterator[int]:
     """Open the folder `name` in `above`. Raises NotOurs for links, mount points and folders that others may write."""
     if not name or "/" in name or name in (".", ".."):
-        raise NotOurs(f"{name!r} is not a name of a folder", _path_of(above))
+        raise NotOurs(f"{name!r} is no name of a folder", _path_of(above))
     try:
         folder = os.open(name, FOLDER, dir_fd=above)
     except OSError as error:

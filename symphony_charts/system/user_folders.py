@@ -104,7 +104,7 @@ def open_owned(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> i
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_nlink != 1:
         os.close(descriptor)
-        raise _unsafe(path, "it is not a file of yours alone")
+        raise _unsafe(path, "it is no file of yours alone")
     return descriptor
 
 

@@ -84,7 +84,7 @@ def test_the_files_of_a_text_are_known_before_they_are_read() -> None:
         ("sets", "a=null,a[0]=2", '"a" is null'),
         ("sets", "a[0]=1,a.b=2", '"a" is a list'),
         ("sets", "a.b=1,a[0]=2", '"a" is a map'),
-        ("sets", "a[-1]=1", '"-1" is not an index'),
+        ("sets", "a[-1]=1", '"-1" is no index'),
         ("sets", "a[65537]=1", "above the highest index"),
         ("sets", "a[0", "not closed"),
         ("sets", "a={b", "not closed"),

@@ -152,7 +152,7 @@ def test_a_kind_of_a_package_has_settings_of_its_own(installed: Path) -> None:
     assert 'unknown key "pause"\n  at:   rl.yaml:4, workload.cronjob.pause\n' in refused.stderr
     (folder / "rl.yaml").write_text(text % "schedule: often")
     assert (
-        '"often" is not a schedule\n  at:   rl.yaml:4, workload.cronjob.schedule\n'
+        '"often" is no schedule\n  at:   rl.yaml:4, workload.cronjob.schedule\n'
         in symph(folder, "render", "rl.yaml").stderr
     )
     schema = json.loads(symph(folder, "schema").stdout)["$defs"]

@@ -1,4 +1,4 @@
-"""Tests of clusters. pytest also explains failed assertions of the conformance suite, which is not a test module."""
+"""Tests of clusters; also make pytest explain failed assertions of the conformance suite, which is no test module."""
 
 import pytest
 

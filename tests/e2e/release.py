@@ -58,7 +58,7 @@ class Release:
     def objects(self, kind: str, *, with_conductor: bool = False) -> list[Object]:
         """Return the objects of one kind (``jobs``, ``pods``...) that have the release's label.
 
-        Without those of its conductor, which ends a run and is not a part of the experiment.
+        Without those of its conductor, which ends a run and is no part of the experiment.
         """
         selector = f"app.kubernetes.io/instance={self.name}"
         argv = ["-n", self.namespace, "get", kind, "-l", selector, "-o", "json"]

@@ -70,7 +70,7 @@ def test_what_is_published_is_released_and_the_last_retired_is_pruned(
     def wait_ready(kind: str, name: str) -> None:
         eventually(lambda: running.ready(kind, name)[0] == "True", _WAIT_S, running.describe)
 
-    # An environment that runs nothing yet is not an error.
+    # An environment that runs nothing yet is no error.
     for kind, name in (
         ("gitrepository", "ml-charts"),
         ("kustomization", "ml-charts-dev"),

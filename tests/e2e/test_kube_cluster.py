@@ -48,7 +48,7 @@ def test_nothing_that_is_not_ours_is_listed_or_deleted_whatever_it_is_called(
         programs.kubectl("-n", namespace, "create", "configmap", name)
         programs.kubectl("-n", namespace, "create", "service", "clusterip", name, "--tcp=80")
         programs.kubectl("-n", namespace, "create", "job", name, "--image=busybox", "--", "sleep", "300")
-    # A subset of our labels is not a proof of ownership.
+    # A subset of our labels is no proof of ownership.
     programs.kubectl("-n", namespace, "label", "job", "web", "app.kubernetes.io/instance=web")
     programs.kubectl("-n", namespace, "label", "job", "db", "symph.dev/run=r1", "symph.dev/group=db")
     before = names_in(programs, namespace, "jobs,services,configmaps")

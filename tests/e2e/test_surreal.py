@@ -183,6 +183,6 @@ def test_the_default_settings_are_generated(surreal: Surreal, home: Path) -> Non
     done = surreal("surreal.main.generate_default_config")
     assert done.returncode == 0, done.stderr
     assert "<your_username>" in (home / ".surreal.yml").read_text()
-    # The placeholder is not a user name; Symphony made experiments of it.
+    # The placeholder is no user name; Symphony made experiments of it.
     refused = surreal(TMUX, "create", "first")
     assert (refused.returncode, "<your-username>" in refused.stderr) == (3, True), refused.stderr

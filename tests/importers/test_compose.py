@@ -283,7 +283,7 @@ def test_a_service_that_is_built_stops_the_import_with_the_way_unless_its_image_
     assert problem.next.startswith("docker build -t HOST/web ./web, docker push HOST/web, then --image web=HOST/web")
     given = compose(text, images={"web": "h/web:1"})
     assert (given.experiment.processes["web"].image, given.report.lost) == ("h/web:1", ())
-    with pytest.raises(SpecError, match="which is not a service"):
+    with pytest.raises(SpecError, match="which is no service"):
         compose("services: {a: {image: i}}", images={"b": "h/b"})
 
 
@@ -366,17 +366,17 @@ def test_what_does_not_come_over_is_reported(body: str, note: str) -> None:
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("ports: ['a:b']", "is not a port"),
-        ("ports: [99999]", "is not a port"),
-        ("mem_limit: lots", "is not a size"),
+        ("ports: ['a:b']", "is no port"),
+        ("ports: [99999]", "is no port"),
+        ("mem_limit: lots", "is no size"),
         ("volumes: [x:/y]", 'no volume is called "x"'),
         ("volumes: ['C:\\\\x:/y']", "is a Windows path"),
         ("configs: [x]", 'no config is called "x"'),
         ("secrets: [x]", 'no secret is called "x"'),
-        ("restart: sometimes", "is not a restart policy"),
-        ("stop_grace_period: soon", "is not a duration"),
+        ("restart: sometimes", "is no restart policy"),
+        ("stop_grace_period: soon", "is no duration"),
         ("healthcheck: {test: [curl]}", "begins with CMD"),
-        ("tmpfs: relative", "is not an absolute path"),
+        ("tmpfs: relative", "is no absolute path"),
         ('command: "echo \'a"', "cannot be split into words"),
         ("env_file: [a.env]", "cannot read the environment file"),
         ("hostname: 'x${TAG:?say it}'", "variable TAG is needed: say it"),

@@ -160,7 +160,7 @@ def test_what_means_something_else_or_is_read_in_another_way_is_noted(change: tu
         (("        containers:", "        contain:"), "no containers"),
         (("  backoffLimit: 0", "  cleanPodPolicy: Some"), "no clean-up policy"),
         (("backoffLimit: 0", "cleanPodPolicy: ALWAYS"), "no clean-up policy"),
-        (("backoffLimit: 0", 'backoffLimit: "3"'), "is not text"),
+        (("backoffLimit: 0", 'backoffLimit: "3"'), "is no text"),
         (("type: none", "type: none\n    replicas: 0"), "replicas"),
         (("image: img", "image: img\n          volumeMounts: [{name: v, mountPath: /v}]"), 'no volume is called "v"'),
     ],

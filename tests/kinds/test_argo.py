@@ -219,7 +219,7 @@ def test_a_named_service_account_is_used_and_none_is_made() -> None:
     [
         ({"parameters": ["NONE"]}, 'no process declares the variable "NONE"'),
         ({"parameters": ["BRACES"]}, "Argo does not pass on unchanged"),
-        ({"schedules": ["tomorrow"]}, "is not a schedule"),
+        ({"schedules": ["tomorrow"]}, "is no schedule"),
         ({"needs": {"a": ["b"]}}, '"a" waits for "b", which is not needed'),
         ({"needs": {"a": ["b"], "b": ["a"]}}, "wait for each other"),
         ({"needs": ["A b"]}, 'no release is called "A b"'),

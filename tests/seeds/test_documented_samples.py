@@ -1,7 +1,7 @@
 """The code of Symphony's README and guides runs as written there, with only the import name changed.
 
 Two samples had to be corrected, since they could never run:
-- the guide's `settings = {assign_to = 'machine', ...}` is not Python; it is `{'assign_to': 'machine', ...}` here, and
+- the guide's `settings = {assign_to = 'machine', ...}` is no Python; it is `{'assign_to': 'machine', ...}` here, and
   `dispatcher.assign_to(**settings)` gets the process that it leaves out;
 - the README's `myproject.py` uses SymphonyConfig without importing it, has `...` for arguments, and its last line is
   not indented.

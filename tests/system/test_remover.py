@@ -32,7 +32,7 @@ EXPECTED: dict[str, tuple[object, bool]] = {
     "run_is_a_link": ([LINK, True], True),
     "experiment_is_a_link": ([LINK, True], True),
     "home_is_a_link": (LINK, True),
-    "names_that_lead_out": ([f"{start} is not a name of a folder" for start in OUT], True),
+    "names_that_lead_out": ([f"{start} is no name of a folder" for start in OUT], True),
     "group_writable": ("NotOurs: others may write there", True),
     "somebody_elses": ("NotOurs: it belongs to user 12345", True),
     "mounted_inside": ("Conflict: something is mounted in the folder", True),

@@ -21,8 +21,8 @@ EXPECTED: dict[str, object] = {
     "a_file": f"{START} run{PLACE}File exists",
     "somebody_elses": f"{START} run{PLACE}it belongs to user 12345 with mode 0777, and must be yours with mode 0700",
     "linked_claim": f"{START} GPU-1.held{PLACE}it is a link",
-    "hard_linked_claim": f"{START} GPU-1.held{PLACE}it is not a file of yours alone",
-    "piped_claim": f"{START} GPU-1.held{PLACE}it is not a file of yours alone",
+    "hard_linked_claim": f"{START} GPU-1.held{PLACE}it is no file of yours alone",
+    "piped_claim": f"{START} GPU-1.held{PLACE}it is no file of yours alone",
     "linked_lock": f"{START} lock{PLACE}it is a link",
     "linked_folder_in_it": f"{START} gpus{PLACE}it is a link, or no folder",
 }

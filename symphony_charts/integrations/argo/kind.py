@@ -80,7 +80,7 @@ def argo_faults(experiment: Experiment) -> Iterator[Problem]:
     for index, line in enumerate(argo.schedules):
         if len(line.split()) != 5 and not line.startswith("@"):
             hint = 'a cron line has five fields, such as "0 3 * * *"'
-            yield Problem(what=f'"{line}" is not a schedule', path=f"{_PATH}.schedules[{index}]", next=hint)
+            yield Problem(what=f'"{line}" is no schedule', path=f"{_PATH}.schedules[{index}]", next=hint)
     for index, name in enumerate(argo.parameters):
         yield from _parameter(experiment, name, f"{_PATH}.parameters[{index}]")
     yield from _needs(argo.needs)

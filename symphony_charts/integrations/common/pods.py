@@ -120,7 +120,7 @@ def mode_text(source: Fields, key: str) -> str | None:
     else:
         number = source.integer(key, 0, 0o777) or 0
     if not 0 <= number <= 0o777:
-        source.log.fault(source.at(key), f"{show(value)} is not a file mode", "write it as in 0644")
+        source.log.fault(source.at(key), f"{show(value)} is no file mode", "write it as in 0644")
         return None
     return None if number == _DEFAULT_MODE else f"0{number:o}"
 
@@ -411,7 +411,7 @@ def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
     if (policy := spec.text("restartPolicy")) is not None:
         if policy not in _POLICIES:
             spec.log.fault(
-                spec.at("restartPolicy"), f'"{policy}" is not a restart policy', f"one of {', '.join(_POLICIES)}"
+                spec.at("restartPolicy"), f'"{policy}" is no restart policy', f"one of {', '.join(_POLICIES)}"
             )
         parts.restart = _POLICIES.get(policy)
     read_settings(spec, parts.settings, volumes)

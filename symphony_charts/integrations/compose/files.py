@@ -100,7 +100,7 @@ class ComposeFiles:
         path = str(mount["at"])
         if path.startswith("/") and "\0" not in path:
             return True
-        service.log.fault(service.path, f"{show(path)} is not an absolute path in the container", "begin it with /")
+        service.log.fault(service.path, f"{show(path)} is no absolute path in the container", "begin it with /")
         return False
 
     def _file_mount(
@@ -161,7 +161,7 @@ class ComposeFiles:
             return None
         pieces = text.split(":")
         if len(pieces) > 3 or not all(pieces):
-            log.fault(path, f"{show(text)} is not a volume", "write it as in data:/data:ro")
+            log.fault(path, f"{show(text)} is no volume", "write it as in data:/data:ro")
             return None
         source, target = (pieces[0], pieces[1]) if len(pieces) > 1 else ("", pieces[0])
         options = pieces[2].split(",") if len(pieces) == 3 else []

@@ -149,7 +149,7 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
         services[key] = read_service(fields, key, names.give(key, fields.path), files, context.images)
     for key in [key for key in context.images if key not in services]:
         known = ", ".join(services) or "none"
-        root.log.fault(inner.path, f'an image is given for "{key}", which is not a service', f"the services: {known}")
+        root.log.fault(inner.path, f'an image is given for "{key}", which is no service', f"the services: {known}")
     for service in services.values():
         service.drop_absent(services, root.log)
     return services

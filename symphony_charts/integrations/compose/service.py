@@ -378,7 +378,7 @@ def _depends(fields: Fields) -> dict[str, str]:
         condition = options.text("condition") or STARTED
         if condition not in _CONDITIONS:
             fields.log.fault(
-                options.at("condition"), f"{show(condition)} is not a condition", f"one of {', '.join(_CONDITIONS)}"
+                options.at("condition"), f"{show(condition)} is no condition", f"one of {', '.join(_CONDITIONS)}"
             )
         if options.flag("required") is False:
             options.drop("required", f"it waits for {name} wherever that runs")
@@ -400,7 +400,7 @@ def _restart(fields: Fields, process: dict[str, object]) -> str:
         process["retries"] = int(attempts_text)
     if condition not in ("no", "false", "always", "on-failure", "unless-stopped"):
         fields.log.fault(
-            fields.at("restart"), f"{show(text)} is not a restart policy", "no, always, on-failure or unless-stopped"
+            fields.at("restart"), f"{show(text)} is no restart policy", "no, always, on-failure or unless-stopped"
         )
     if condition == "on-failure":
         process["restart"] = "on-failure"
@@ -455,7 +455,7 @@ def _pod(fields: Fields) -> dict[str, object]:
         if value.isdecimal() and len(value) < 10:
             security[name] = int(value)
         elif value:
-            fields.log.lost(fields.at("user"), f"{show(value)} is not a number; users go by number in Kubernetes")
+            fields.log.lost(fields.at("user"), f"{show(value)} is no number; users go by number in Kubernetes")
     result: dict[str, object] = {"container_overlay": {"securityContext": security}} if security else {}
     if hosts := fields.get("extra_hosts"):
         pairs = (
@@ -472,7 +472,7 @@ def _pod(fields: Fields) -> dict[str, object]:
             try:
                 aliases.append({"ip": str(ip_address(address.strip("[]"))), "hostnames": [name]})
             except ValueError:
-                what = f"{name}: {show(address)} is not an address"
+                what = f"{name}: {show(address)} is no address"
                 fields.log.lost(fields.at("extra_hosts"), what, "name the address")
         result["pod_overlay"] = {"spec": {"hostAliases": aliases}} if aliases else {}
     system, _, machine = (fields.text("platform") or "").partition("/")

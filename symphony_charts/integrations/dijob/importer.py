@@ -157,7 +157,7 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
         kind = task.text("type")
         if kind is not None and kind not in TASK_TYPES:
             choices = ", ".join(TASK_TYPES)
-            draft.log.fault(task.at("type"), f'"{kind}" is not a type of task', f"one of {choices}")
+            draft.log.fault(task.at("type"), f'"{kind}" is no type of task', f"one of {choices}")
         name = _task_name(task, kind, draft)
         if name in seen:
             draft.log.fault(task.at("name"), f'two tasks are called "{name}"', "rename one of them")
@@ -185,7 +185,7 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
     for fields in (engine, spec):  # before the v1.0 release these fields were in the spec itself
         if (topology := fields.text("topology")) is not None:
             if topology not in ("star", "alone", "mesh"):
-                draft.log.fault(fields.at("topology"), f'"{topology}" is not a topology', "star, alone or mesh")
+                draft.log.fault(fields.at("topology"), f'"{topology}" is no topology', "star, alone or mesh")
             elif topology != "star":
                 draft.say("topology", topology)
         if (workers := fields.integer("parallelWorkers", 1, 1000)) not in (None, 1):
@@ -208,7 +208,7 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
 
 def _read_backoff(spec: Fields, draft: Draft) -> None:
     if isinstance(spec.raw("backoffLimit"), str):
-        draft.log.fault(spec.at("backoffLimit"), "a number of restarts is not text", "write it without quotes")
+        draft.log.fault(spec.at("backoffLimit"), "a number of restarts is no text", "write it without quotes")
     if "backoffLimit" in spec:
         retries = spec.integer("backoffLimit", 0, 2**31 - 1) or 0
     elif "backoffLimit" in spec.keys():  # noqa: SIM118 - null means something else than absent
@@ -310,7 +310,7 @@ def _sort(source: Source, log: Log) -> _Objects:
                 objects.config_maps.append(item)
             elif item:
                 log.note(
-                    item.path, f"{show(kind) if kind else 'an object without kind'} is not a part of a DIJob; left out"
+                    item.path, f"{show(kind) if kind else 'an object without kind'} is no part of a DIJob; left out"
                 )
     return objects
 
@@ -393,7 +393,7 @@ def _version(job: Fields, log: Log) -> str:
     group, _, version = text.rpartition("/")
     if group not in _GROUPS or version not in _VERSIONS:
         versions = ", ".join(f"{_GROUPS[0]}/{name}" for name in _VERSIONS)
-        log.fault(job.at("apiVersion"), f"{show(text)} is not a version of the DIJob API", f"one of {versions}")
+        log.fault(job.at("apiVersion"), f"{show(text)} is no version of the DIJob API", f"one of {versions}")
     return version
 
 
@@ -443,7 +443,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
         spellings = (*policies.values(), *(("ALL",) if "coordinator" in spec else ()))
         if policy not in spellings:
             choices = ", ".join(policies.values())
-            draft.log.fault(spec.at("cleanPodPolicy"), f'"{policy}" is not a clean-up policy', f"one of {choices}")
+            draft.log.fault(spec.at("cleanPodPolicy"), f'"{policy}" is no clean-up policy', f"one of {choices}")
         policy = policies.get(policy.lower(), "Running")
         if policy != "Running":
             what = f"`cleanPodPolicy: {policy}` holds on workload.kind dijob only; elsewhere finished pods stay"
@@ -458,7 +458,7 @@ def _read_common(spec: Fields, draft: Draft) -> None:
         draft.log.note(spec.at("preemptible"), what)
     priority = spec.text("priority")
     if priority not in (None, "normal", "high"):
-        draft.log.fault(spec.at("priority"), f'"{priority}" is not a priority', "normal or high")
+        draft.log.fault(spec.at("priority"), f'"{priority}" is no priority', "normal or high")
     if priority == "high":
         what = "no operator acts on `priority`; it is kept, and means nothing"
         draft.log.changed(

@@ -127,7 +127,7 @@ class Replicas:
         for field, role in _ROLES.items():
             names = body.get(field) or []
             if not isinstance(names, list):
-                raise RefusedError(400, f"failed to decode request body: {field} is not a list")
+                raise RefusedError(400, f"failed to decode request body: {field} is no list")
             for name in dict.fromkeys(map(str, names)):
                 meant = [row for row in self._rows_given() if row["role"] == role and _is_called(row, name)]
                 if not meant:
@@ -181,7 +181,7 @@ def _number(body: Row, role: str, field: str) -> int:
     if isinstance(value, str) and field != "replicas" and value.isdecimal():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise RefusedError(400, f"failed to decode request body: {role}.{field} is not a number")
+        raise RefusedError(400, f"failed to decode request body: {role}.{field} is no number")
     return value
 
 
@@ -191,7 +191,7 @@ def _object_in(text: bytes) -> Row:
     except ValueError as error:
         raise RefusedError(400, f"failed to decode request body: {error}") from error
     if not isinstance(body, dict):
-        raise RefusedError(400, "failed to decode request body: it is not an object")
+        raise RefusedError(400, "failed to decode request body: it is no object")
     return body
 
 

@@ -203,7 +203,7 @@ def _pod_faults(pod: Pod, *, is_role: bool) -> Iterator[Problem]:
     if len(lives) > 1 or (is_role and pod.name == "coordinator" and "service" in lives):
         services = [name for name, process in pod.processes.items() if process.lifecycle == "service"]
         what = f"a DIJob waits for the end of every container, and {', '.join(services)} would never end"
-        yield Problem(what=what, path=pod.path, next="give it a group of its own: a service is not a part of the DIJob")
+        yield Problem(what=what, path=pod.path, next="give it a group of its own: a service is no part of the DIJob")
 
 
 # Every finite pod is a node: its rank counts over all of them, in order of declaration. Sources:

@@ -59,7 +59,7 @@ def import_legacy(source: Source) -> Imported:
         )
         return build({key: root.get(key) for key in root.keys() if key != "ab"}, log, {})  # noqa: SIM118
     if "processes" not in root and "process_groups" not in root:
-        log.fault(root.path, "this is not a dump of a Symphony experiment", "it has `process_groups` and `processes`")
+        log.fault(root.path, "this is no dump of a Symphony experiment", "it has `process_groups` and `processes`")
     reader = _Reader(root, log)
     data = reader.read()
     data = {key: value for key, value in data.items() if value not in (None, {}, [])}
@@ -176,7 +176,7 @@ class _Reader:
             return None
         numbers = [int(number) for pair in _RANGE.findall(text) for number in pair]
         if not numbers or _RANGE.sub("", text).strip(", ") or not 0 < min(numbers) <= max(numbers) < 65536:
-            what = f"{show(text)} is not a range of ports; the usual one is taken"
+            what = f"{show(text)} is no range of ports; the usual one is taken"
             self._log.note(self._root.at("port_range"), what)
             return None
         if len(numbers) > 2:
@@ -357,7 +357,7 @@ def _declare(record: Fields, available: PodVolumes) -> None:
     elif kind == "KubeEmptyDirVolume":
         content = {"type": "empty_dir", **({"memory": True} if record.flag("use_memory") else {})}
     if content is None:
-        record.log.fault(record.at("type"), f"{show(kind)} is not a volume of Symphony's", "KubeNFSVolume and its like")
+        record.log.fault(record.at("type"), f"{show(kind)} is no volume of Symphony's", "KubeNFSVolume and its like")
         return
     record.note_unread("of a volume is not carried over")
     if content.get("type") == "secret" and content.get("secret") == _SECRETS:

@@ -111,7 +111,7 @@ def _from_options(options: dict[str, str], path: str, log: Log) -> AnyMount | No
     kind, src = options["type"], options.get("src", "")
     dst = options.get("dst") or (src if kind == "device" else "")
     if kind not in ("bind", "volume", "device"):
-        log.fault(path, f"{show(kind)} is not a mount type", "one of bind, volume, device")
+        log.fault(path, f"{show(kind)} is no mount type", "one of bind, volume, device")
         return None
     if not src or not dst:
         log.fault(path, f"the {kind} mount has no {'src' if not src else 'dst'}", "add it: src=...,dst=...")
@@ -249,7 +249,7 @@ def _read_policy(fields: Fields) -> RetryPolicy:
     for policy in _POLICIES:
         if name == policy:
             return policy
-    fields.log.fault(fields.at("retry_policy"), f"{show(text)} is not a retry policy", f"one of {', '.join(_POLICIES)}")
+    fields.log.fault(fields.at("retry_policy"), f"{show(text)} is no retry policy", f"one of {', '.join(_POLICIES)}")
     return "APPLICATION"
 
 

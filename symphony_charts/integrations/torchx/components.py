@@ -63,7 +63,7 @@ def _find(component: str) -> Callable[..., object]:
         what = f"no component {component}: {type(error).__name__}: {error}"
         raise (SpecError.one(what) if module_name else NotFound(what)) from error
     if not callable(component_function):
-        raise NotFound(f"{component} is not a function")
+        raise NotFound(f"{component} is no function")
     return component_function
 
 

@@ -266,7 +266,7 @@ def _capabilities(role: Role, log: Log) -> dict[str, str]:
         else:
             path = f"{role.path}.resource.capabilities.{name}"
             log.changed(
-                path, f"capability `{name}` is not a label of a node; it is not carried over (TorchX drops it too)"
+                path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)"
             )
     return capabilities
 
@@ -302,7 +302,7 @@ def _note_losses(role: Role, context: RoleContext) -> None:
         note(f"{role.path}.resource.tags", "`tags` of a resource are not carried over")
     for name, value in role.metadata.items():
         if not isinstance(value, str) and name != "kubernetes":
-            note(f"{role.path}.metadata.{name}", f"metadata `{name}` is not text; it is not carried over")
+            note(f"{role.path}.metadata.{name}", f"metadata `{name}` is no text; it is not carried over")
     for name, value in role.metadata.items():
         if isinstance(value, str) and any(uses(value, macro) for macro in MACROS):
             note(
@@ -436,9 +436,7 @@ def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
 def _note_options(options: RunOptions, log: Log) -> None:
     """Refuse conflicting run options, and note those without effect."""
     if options.appwrapper_version is not None and options.kind != "appwrapper":
-        log.fault(
-            "cfg.appwrapper_version", f'kind "{options.kind}" is not an AppWrapper', "kind=appwrapper, or drop it"
-        )
+        log.fault("cfg.appwrapper_version", f'kind "{options.kind}" is no AppWrapper', "kind=appwrapper, or drop it")
     if options.coscheduler_name is not None and options.kind in ("volcano", "dijob"):
         what = f"kind `{options.kind}` has a scheduler of its own for all pods, and takes no second one"
         log.fault("cfg.coscheduler_name", what, "drop it, or use another kind")

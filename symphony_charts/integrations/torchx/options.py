@@ -314,7 +314,7 @@ def parse_cfg(text: str, log: Log) -> RunOptions:
         elif key:
             values[key] = f"{values[key]},{piece}"
         elif piece.strip():
-            log.fault("cfg", f'"{piece}" is not an option', "write key=value,key=value")
+            log.fault("cfg", f'"{piece}" is no option', "write key=value,key=value")
     return read_options(values, log, "cfg")
 
 
@@ -323,7 +323,7 @@ def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOption
     fields = Fields({_SYNONYMS.get(key, key): _none(value) for key, value in values.items()}, path, log)
     version, kind = fields.text("appwrapper_version"), fields.text("kind")
     if version is not None and version not in ("v1beta1", "v1beta2"):
-        what = f'"{version}" is not a version of AppWrappers'
+        what = f'"{version}" is no version of AppWrappers'
         log.fault(fields.at("appwrapper_version"), what, "v1beta1 (MCAD) or v1beta2")
     options = RunOptions(
         namespace=fields.text("namespace"),

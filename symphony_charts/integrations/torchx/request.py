@@ -111,7 +111,7 @@ def _one_of(fields: Fields, key: str, choices: tuple[str, ...]) -> str:
     """Return the text of a field with fixed choices; the first is the default."""
     text = fields.text(key) or choices[0]
     if text not in choices:
-        fields.log.fault(fields.at(key), f'"{text}" is not a value of `{key}`', f"one of {', '.join(choices)}")
+        fields.log.fault(fields.at(key), f'"{text}" is no value of `{key}`', f"one of {', '.join(choices)}")
     return text
 
 
@@ -244,7 +244,7 @@ def note_workspace(metadata: dict[str, Any], workspace: str) -> None:
     """Record the folder in the metadata of a role. Raises SpecError if it is not a folder of this machine."""
     folder = workspace.removeprefix("file://")
     if "://" in folder:
-        what = f"the workspace {workspace} is not a folder of this machine"
+        what = f"the workspace {workspace} is no folder of this machine"
         raise SpecError.one(what, "workspace", "--workspace FOLDER, or --workspace '' for none")
     metadata[_KEY] = folder
 

@@ -277,7 +277,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         """Start the application (with `on=chart` write it) and return its app id."""
         request = dryrun_info.request
         if not isinstance(request, SymphRequest):
-            raise TypeError(f"a {type(request).__name__} is not a request of scheduler {self.NAME}")
+            raise TypeError(f"a {type(request).__name__} is no request of scheduler {self.NAME}")
         with _refusing():
             return str(submit(request))
 

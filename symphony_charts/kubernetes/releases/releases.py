@@ -115,7 +115,7 @@ class Releases:
         if newest is None or newest.status == "uninstalled":
             return None
         if not _is_ours(self._helm.manifest(name, namespace)):
-            what = f'the release "{name}" in {namespace} is not an experiment'
+            what = f'the release "{name}" in {namespace} is no experiment'
             raise NotFound(what, next=f"helm itself handles it: helm status {name} -n {namespace}")
         return newest
 
@@ -241,7 +241,7 @@ class Releases:
             raise NotFound(f'there is no namespace "{namespace}"', next="create it, or add --create-namespace")
         objects = self._helm.render(name, chart, values, namespace=namespace, is_upgrade=not is_new)
         if not _is_ours(objects):
-            what = f"{chart} is not a chart of an experiment"
+            what = f"{chart} is no chart of an experiment"
             raise SpecError.one(what, next=f"helm itself installs it: helm install {name} {chart}")
         self._rehearse(
             lambda helm: helm.apply(name, chart, values, namespace=namespace, hooks=False),

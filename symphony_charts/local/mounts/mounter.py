@@ -173,7 +173,7 @@ class Mounter:
                 )
             if above != path and not os.path.isdir(above):
                 raise RefusedError(
-                    f"{target.at} cannot be made: {above} is not a folder on this machine", "mount it elsewhere"
+                    f"{target.at} cannot be made: {above} is no folder on this machine", "mount it elsewhere"
                 )
             try:
                 if above != path and not self._make(path, is_folder=is_folder):

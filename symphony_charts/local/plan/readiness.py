@@ -132,7 +132,7 @@ def _headers(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 def _number(value: object, path: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, str)) or not str(value).isdecimal():
-        raise _fault(f"{value!r} is not a number", path)
+        raise _fault(f"{value!r} is no number", path)
     return int(value)
 
 

@@ -85,7 +85,7 @@ def unknown_keys(item: Fields, weight: Weight) -> Iterator[Uncertainty]:
 
 def _unknown_key(item: Fields, key: str, weight: Weight) -> Uncertainty:
     what = "could close or shrink its nodes" if weight == "UNKNOWN" else "may change what it offers"
-    text = f'"{key}" is not a key that is understood here, and {what} ({item.faults.position(item.at(key))})'
+    text = f'"{key}" is no key that is understood here, and {what} ({item.faults.position(item.at(key))})'
     return Uncertainty(text=text, weight=weight)
 
 

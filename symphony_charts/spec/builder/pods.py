@@ -237,7 +237,7 @@ def _services(spec: object, path: str) -> dict[str, int | None]:
         for item in spec:
             services.update(_services(item, path))
         return services
-    raise SpecError.one(f"{spec!r} is not a service", path, "give a name, a list of names, or {name: port}")
+    raise SpecError.one(f"{spec!r} is no service", path, "give a name, a list of names, or {name: port}")
 
 
 def _words(text: str | Iterable[object]) -> list[object]:

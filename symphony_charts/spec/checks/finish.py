@@ -125,7 +125,7 @@ def _overlay_faults(value: object, path: str) -> Iterator[Problem]:
             yield Problem(what=what, path=path, next="write it as text, in quotes")
     elif isinstance(value, float):
         if not math.isfinite(value):
-            yield Problem(what=f"{value} is not a number of JSON", path=path, next="write it as text, in quotes")
+            yield Problem(what=f"{value} is no number of JSON", path=path, next="write it as text, in quotes")
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):

@@ -287,7 +287,7 @@ def symph_reference_faults(experiment: Experiment, entries: list[ProcessEntry]) 
             for path, text in _texts(value, f"{entry.path}.{field}"):
                 for name in _REFERENCE.findall(text):
                     if name.startswith("SYMPH_") and name not in known | {"SYMPH_METRICS"}:
-                        what = f'"$({name})" is not a variable that symph sets'
+                        what = f'"$({name})" is no variable that symph sets'
                         step = hint(name, known, "docs/variables.md lists them; a service is known by what it `binds`")
                         yield Problem(what=what, path=path, next=step)
 

@@ -83,13 +83,13 @@ def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
     for path, image in [("image", experiment.image), *((f"{path}.image", one.image) for path, _, one in programs)]:
         if image and (re.search(r"\s|://", image)):
             step_out = "write it as [registry/]name[:tag][@digest], without blanks and https://"
-            yield Problem(what=f'"{image}" is not an image', path=path, next=step_out)
+            yield Problem(what=f'"{image}" is no image', path=path, next=step_out)
     for path, name, program in programs:
         if not experiment.image and not program.image:
             next_step = f"set `{path}.image`, or `image` for the whole experiment"
             yield Problem(what=f"{name} has no image", path=f"{path}.image", next=next_step)
         if program.cwd and not program.cwd.startswith("/"):
-            what = f'"{program.cwd}" is not an absolute path, and no container starts in any other'
+            what = f'"{program.cwd}" is no absolute path, and no container starts in any other'
             yield Problem(what=what, path=f"{path}.cwd", next="write it from / on; `local.cwd` is that of this machine")
     for pod in pods_of(experiment).values():
         if pod.processes and not pod.is_finite and pod.settings.restart in ("never", "on-failure"):
@@ -274,11 +274,11 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
             next=f"at most {MOST // 1000 if resource == 'cpu' else MOST}",
         )
     except ValueError:
-        yield Problem(what=f'"{amount}" is not an amount of {resource}', path=path, next=_meant(amount))
+        yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_meant(amount))
     else:
         # Kubernetes reads a suffix without a number as zero; it is probably a typing error.
         if not any(character.isdigit() for character in amount):
-            yield Problem(what=f'"{amount}" is not an amount of {resource}', path=path, next=_FORM)
+            yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
         elif _is_counted(resource) and quantity(amount).denominator != 1:
             yield Problem(what=f'"{amount}" of {resource}, of which there are whole ones', path=path, next="1, 2, ...")
 
@@ -297,7 +297,7 @@ def _meant(amount: str) -> str:
 def _log_faults(size: str, path: str) -> Iterator[Problem]:
     if size != UNLIMITED and not (is_quantity(size) and LEAST_LOG <= quantity(size) <= MOST):
         step = f'write it as "100Mi", at least {LEAST_LOG >> 10}Ki, or "{UNLIMITED}"'
-        yield Problem(what=f'"{size}" is not a size of a log', path=path, next=step)
+        yield Problem(what=f'"{size}" is no size of a log', path=path, next=step)
 
 
 def _is_counted(resource: str) -> bool:

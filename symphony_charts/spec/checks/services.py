@@ -71,7 +71,7 @@ def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) ->
     for path, name, port in _listened(entry):
         yield from _name_faults(name, path)
         if port is not None and not 1 <= port <= _LAST_PORT:
-            what = f'the port {port} of "{name}" is not a port'
+            what = f'the port {port} of "{name}" is no port'
             yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or leave it out to have one chosen")
         other = listeners.setdefault(name, entry)
         if other is not entry:
@@ -133,7 +133,7 @@ def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterat
     low, high = experiment.port_range
     if not 1 <= low <= high <= _LAST_PORT:
         next_step = f"write the lowest and the highest port, 1 to {_LAST_PORT}"
-        yield Problem(what=f"{low} to {high} is not a range of ports", path="port_range", next=next_step)
+        yield Problem(what=f"{low} to {high} is no range of ports", path="port_range", next=next_step)
         return
     listened = [(name, port) for entry in entries for _, name, port in _listened(entry)]
     ports = {name: port for name, port in listened if port is not None}
@@ -155,7 +155,7 @@ def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
     if probe.exec is not None and not probe.exec.command:
         yield Problem(what="the probe's command is empty", path=f"{path}.exec.command", next="say what to run")
     if probe.http is not None and not probe.http.path.startswith("/"):
-        what = f'"{probe.http.path}" is not a path of a URL'
+        what = f'"{probe.http.path}" is no path of a URL'
         yield Problem(what=what, path=f"{path}.http.path", next="begin it with /")
     smallest = {"initial_delay": 0, "period": 1, "timeout": 1, "failures": 1, "successes": 1}
     yield from small_faults(probe, smallest, path)
@@ -175,7 +175,7 @@ def _overlay_probe_faults(entry: ProcessEntry) -> Iterator[Problem]:
 def _probe_port_faults(port: int | str, entry: ProcessEntry, path: str) -> Iterator[Problem]:
     if isinstance(port, int):
         if not 1 <= port <= _LAST_PORT:
-            yield Problem(what=f"{port} is not a port", path=path, next=f"use 1 to {_LAST_PORT}")
+            yield Problem(what=f"{port} is no port", path=path, next=f"use 1 to {_LAST_PORT}")
         return
     own = [*entry.process.binds, *entry.process.exposes]
     if port not in own:
@@ -227,7 +227,7 @@ def _place_faults(place: str, path: str, seen: set[str], ours: Collection[str] =
     """Yield faults of the mount path `place` and add it to `seen`."""
     at = place.rstrip("/")
     if not _is_absolute(place) or ":" in place:
-        what = f'"{place}" is not an absolute path'
+        what = f'"{place}" is no absolute path'
         yield Problem(what=what, path=path, next="write it from / on, without .. and colons")
     elif not at:
         what = "a volume cannot be the root of a machine"
@@ -250,7 +250,7 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
             yield from _path_faults(volume.path, f"{path}.path")
             if volume.kind not in _HOST_PATH_KINDS:
                 next_step = hint(volume.kind, _HOST_PATH_KINDS, f"one of: {', '.join(_HOST_PATH_KINDS[1:])}")
-                yield Problem(what=f'"{volume.kind}" is not a kind of host path', path=f"{path}.kind", next=next_step)
+                yield Problem(what=f'"{volume.kind}" is no kind of host path', path=f"{path}.kind", next=next_step)
         case DeviceVolume():
             yield from _path_faults(volume.path, f"{path}.path")
             if not _PERM.fullmatch(volume.perm):
@@ -319,12 +319,12 @@ def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
 
 def _mode_faults(mode: str | None, path: str) -> Iterator[Problem]:
     if mode is not None and not _MODE.fullmatch(mode):
-        yield Problem(what=f'"{mode}" is not a file mode', path=path, next='write it in octal digits, as in "0644"')
+        yield Problem(what=f'"{mode}" is no file mode', path=path, next='write it in octal digits, as in "0644"')
 
 
 def _path_faults(path: str, where: str) -> Iterator[Problem]:
     if not _is_absolute(path):
-        yield Problem(what=f'"{path}" is not an absolute path', path=where, next="write it from / on, without ..")
+        yield Problem(what=f'"{path}" is no absolute path', path=where, next="write it from / on, without ..")
 
 
 def _is_absolute(path: str) -> bool:
@@ -348,7 +348,7 @@ def chart_faults(experiment: Experiment, _: list[ProcessEntry]) -> Iterator[Prob
         yield Problem(what=f'"{version}" cannot be a version', path="chart.app_version", next=next_step)
     for path, address in _addresses(about):
         if not _ADDRESS.fullmatch(address):
-            yield Problem(what=f'"{address}" is not an address', path=path, next="begin with https://")
+            yield Problem(what=f'"{address}" is no address', path=path, next="begin with https://")
         elif (fault := address_fault(address, path)) is not None:
             yield fault
     for number, maintainer in enumerate(about.maintainers):
@@ -356,7 +356,7 @@ def chart_faults(experiment: Experiment, _: list[ProcessEntry]) -> Iterator[Prob
         if not maintainer.name.strip():
             yield Problem(what="a maintainer without a name", path=f"{path}.name", next="give it")
         if maintainer.email is not None and not _MAIL.fullmatch(maintainer.email):
-            what = f'"{maintainer.email}" is not an address of mail'
+            what = f'"{maintainer.email}" is no address of mail'
             yield Problem(what=what, path=f"{path}.email", next="write name@example.org")
 
 

@@ -109,7 +109,7 @@ def check_branch(branch: str) -> str:
         or "@{" in branch
         or re.search(r"[\0-\x20~^:?*\[\\\x7f]", branch)
     ):
-        raise SpecError.one(f'"{branch}" is not a name of a branch', "branch", "use letters, digits, - and /")
+        raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
     return branch
 
 

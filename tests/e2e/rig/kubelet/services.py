@@ -1,6 +1,6 @@
 """The network's view of Services: the rules that forward their addresses, and the answers of the cluster's DNS.
 
-A ClusterIP is not an address of any pod: packets for it are rewritten on their way through the router. Sources:
+A ClusterIP is no address of any pod: packets for it are rewritten on their way through the router. Sources:
 kubernetes/kubernetes pkg/proxy (which endpoints count), kubernetes/dns docs/specification.md (names).
 """
 
