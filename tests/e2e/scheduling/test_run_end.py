@@ -1,4 +1,4 @@
-"""When a run is over, its services end with it and what is not of the run stays, on kinds `jobs`, `jobset` and `appwrapper`.
+"""When a run is over, its services end with it, and the rest stays: kinds `jobs`, `jobset` and `appwrapper`.
 
 `SYMPH_SOAK` ends the conductor 50 times and draws 30 specs.
 """
