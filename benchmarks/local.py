@@ -124,7 +124,8 @@ def _tmux(folder: Path) -> list[str]:
 
 
 def _write_spec(folder: Path, processes: dict[str, object]) -> None:
-    spec = {"name": "many", "configs": {"c.txt": {"text": "hello"}}, "processes": processes}
+    configs = {"c.txt": {"text": "hello"}}
+    spec = {"name": "many", "configs": configs, "on_failure": "continue", "processes": processes}
     (folder / "experiment.yaml").write_text(json.dumps(spec))
 
 
@@ -329,7 +330,7 @@ def deaths(count: int) -> None:
         python = [sys.executable, "-I", "-S", "-c", _DIE]
         ends = {f"p{n}": {"command": [*python, str(folder / str(n))], "restart": "never"} for n in range(count)}
         lasting: dict[str, object] = {"last": {"command": _SLEEP}}
-        _write_spec(folder, {**{name: {**end, "local": {"on_exit": "keep"}} for name, end in ends.items()}, **lasting})
+        _write_spec(folder, {**ends, **lasting})
         env = environment(folder)
         timed(symph("up", str(folder / "experiment.yaml")), env)
         state = next(folder.glob("state/local/*/*/state.json"))

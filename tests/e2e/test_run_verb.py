@@ -132,7 +132,7 @@ def test_tiles_show_a_cluster_as_they_show_this_machine(
         own.tmux("send-keys", "-t", "mine", "q")
         eventually(lambda: "q: leave" not in own.screen(), 30, own.screen)
         jobs = programs.kubectl("-n", namespace, "get", "jobs", "-o", "name").split()
-        assert len(jobs) == 2
+        assert len(jobs) == 3  # with the conductor
     finally:
         own.close()
 
