@@ -11,6 +11,7 @@ from symphony_charts.kinds.base import UNTIL, is_conductor
 from symphony_charts.kinds.registry import runs_on
 from symphony_charts.spec.pods import pods_of, pods_that_end
 from tests.chart.harness import built_of, chart_of, experiment_of, native_objects
+from tests.linting import lint
 from tests.local.parity.compare import compare
 
 _RUN = {"command": ["x"]}
@@ -114,3 +115,21 @@ def test_nothing_is_conducted_without_replicas_to_end() -> None:
 def test_services_see_here_what_they_see_in_their_jobs(kind: str, tmp_path: Path) -> None:
     experiment = experiment_of(processes=_PROCESSES, workload=_KINDS[kind])
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
+
+
+@pytest.mark.parametrize(("kind", "runs_as"), [("appwrapper", "Job"), ("jobs", "Job"), ("jobset", "Job of a JobSet")])
+def test_the_readme_says_what_runs_a_service(kind: str, runs_as: str) -> None:
+    chart = chart_of(experiment_of(processes=_PROCESSES, workload={"kind": kind}))
+    assert f"| `replay` | `replay` | {runs_as} | 2 |" in chart.files["README.md"].decode()
+
+
+@pytest.mark.parametrize(
+    ("kind", "services", "said"),
+    [("jobs", True, []), ("jobs", False, ["no service ends with"]), ("volcano", True, ["ends services at once"])],
+)
+def test_a_linger_without_effect_is_said(kind: str, services: bool, said: list[str]) -> None:
+    processes = _PROCESSES if services else {"learner": _RUN, "actor": _RUN}
+    experiment = experiment_of(processes=processes, workload={"kind": kind}, linger=5)
+    found = [finding.what for finding in lint(chart_of(experiment)) if finding.path == "linger"]
+    assert len(found) == len(said)
+    assert all(text in what for text, what in zip(said, found, strict=True))

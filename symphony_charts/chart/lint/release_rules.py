@@ -194,7 +194,9 @@ def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
     if workload.gang_version and gang != "native":
         what = f"only gang native has a version, and the gang is {gang}"
         yield _unread("workload.gang_version", what, "set `gang: native`, or leave it out")
-    if draft.experiment.linger and not is_conducted(draft):
+    if draft.experiment.linger and not draft.ended:
+        yield _unread("linger", "no service ends with the run", "leave it out")
+    elif draft.experiment.linger and not is_conducted(draft):
         what = f"kind {draft.kind.name} ends services at once"
         yield _unread("linger", what, "leave it out, or choose kind jobs")
     for problem in draft.kind.unread():
