@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from symphony_charts.chart.build.containers import CONFINED
+from symphony_charts.chart.build.data import account_with_rights
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.pods import done_groups, runs
 from symphony_charts.chart.tree import (
@@ -37,7 +38,6 @@ _JOBS = ("jobs", '.status.conditions[?(@.status=="True")].type')
 ACCOUNT = ".Values.conductor.serviceAccountName"
 # The objects of a GitOps repository bring this account, since Argo CD takes no rights from Git.
 SHARED_ACCOUNT = ".Values.global.conductorAccount"
-_RBAC = "rbac.authorization.k8s.io"
 # https://hub.docker.com/r/alpine/kubectl: a shell and kubectl.
 _IMAGE = {"registry": "", "repository": "alpine/kubectl", "tag": "1.35.0", "digest": ""}
 
@@ -121,15 +121,8 @@ def objects(draft: Draft) -> list[Tree]:
     else:
         done = done_groups(draft) or draft.finite
         rest = [group for group in draft.finite if group not in done and not group.is_ended]
-    rules.append(
-        {
-            "apiGroups": ["batch"],
-            "resources": ["jobs"],
-            "resourceNames": _names(draft, jobs),
-            "verbs": ["get", "patch"],
-        }
-    )
-    subject = {"kind": "ServiceAccount", "name": name}
+    names = _names(draft, jobs)
+    rules.append({"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get", "patch"]})
     args = Merged(
         [str(draft.experiment.linger), draft.experiment.on_failure, resource, path],
         [whole] if watched else _names(draft, done),
@@ -165,17 +158,7 @@ def objects(draft: Draft) -> list[Tree]:
     labels = Merged(Include("labels"), {**component, "symph.dev/run": Value("$run", is_text=True)})
     common = Block(".Values.commonAnnotations", via="strings")
     made = {"name": name, "labels": labels, "annotations": common}
-    rights: list[Tree] = [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": made},
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": rules},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": made,
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
-            "subjects": [subject],
-        },
-    ]
+    rights = account_with_rights(made, name, rules)
     # No group's Job has this name: their names end in the run.
     job_name = Text("{$fullname}-{$run}-conductor")
     job = {

@@ -320,6 +320,24 @@ def service_account() -> Tree:
     )
 
 
+_RBAC = "rbac.authorization.k8s.io"
+
+
+def account_with_rights(metadata: Tree, name: Text, rules: Tree) -> list[Tree]:
+    """Return a ServiceAccount, a Role with `rules` and their RoleBinding; all are called `name`, as in `metadata`."""
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": f"{_RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": metadata,
+            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name}],
+        },
+    ]
+
+
 _CONFIG = "symph-config"
 _SECRETS = "symph-secrets"
 FILES_MOUNT: Tree = {"name": _CONFIG, "mountPath": CONFIG_DIR, "readOnly": True}

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from symphony_charts.chart.build import pods
-from symphony_charts.chart.build.data import metadata
+from symphony_charts.chart.build.data import account_with_rights, metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
 from symphony_charts.chart.build.pods import done_groups, job_spec, marks, runs, selector
 from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
@@ -32,7 +32,6 @@ from symphony_charts.spec.pods import processes_of
 from symphony_charts.spec.workload import Workload
 
 _API = "argoproj.io/v1alpha1"
-_RBAC = "rbac.authorization.k8s.io"
 _RULES = [
     {"apiGroups": ["argoproj.io"], "resources": ["workflowtaskresults"], "verbs": ["create", "patch"]},
     {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete", "get", "list", "watch"]},
@@ -306,15 +305,4 @@ def _object(kind: str, name: Text, spec: Tree) -> dict[str, Tree]:
 def _rights() -> list[Tree]:
     """Return a service account that may create, watch and delete Jobs, and report results to the controller."""
     name = Text("{$fullname}-argo")
-    made = metadata(name, run="$run")
-    return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": made},
-        {"apiVersion": f"{_RBAC}/v1", "kind": "Role", "metadata": made, "rules": _RULES},
-        {
-            "apiVersion": f"{_RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": made,
-            "roleRef": {"apiGroup": _RBAC, "kind": "Role", "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": name}],
-        },
-    ]
+    return account_with_rights(metadata(name, run="$run"), name, _RULES)
