@@ -90,6 +90,11 @@ class ProcessStatus:
     reason: str
     instances: tuple[InstanceStatus, ...]
 
+    @property
+    def path(self) -> str:
+        """``group/name``, or the name without a group."""
+        return f"{self.group}/{self.name}" if self.group else self.name
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceStatus:
@@ -249,6 +254,16 @@ def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
         if not instance.is_step:
             together.setdefault((instance.group, instance.process), []).append(instance)
     return tuple(_process(group, name, members) for (group, name), members in together.items())
+
+
+def unfinished(instances: Iterable[InstanceStatus]) -> tuple[str, ...]:
+    """Return the processes of which an instance has not ended."""
+    return tuple(one.path for one in gather(instances) if any(each.phase not in FINAL for each in one.instances))
+
+
+def with_gpus(process: str, count: int) -> str:
+    """Return a process with the number of its GPUs: ``replay (2 GPUs)``, or ``replay`` without any."""
+    return f"{process} ({count} GPU{'s' if count > 1 else ''})" if count else process
 
 
 def overall(instances: Iterable[InstanceStatus]) -> Phase:

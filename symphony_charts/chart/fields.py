@@ -89,7 +89,7 @@ FIELDS: dict[str, Field] = {
     "commonAnnotations": Field("Further annotations of all objects except pods.", "annotations"),
     "nameOverride": Field("Replaces the chart's name in the names of objects.", "name"),
     "fullnameOverride": Field("Replaces the beginning of all names.", "name"),
-    "conductor": Field("What ends services with the run.", "section"),
+    "conductor": Field("The Job that ends services with the run.", "section"),
     "conductor.image": Field("Its image, with a shell and kubectl.", "image"),
     "conductor.nodeSelector": Field("Labels that its node must have.", "labels"),
     "conductor.tolerations": Field("Taints that it tolerates.", "tolerations"),

@@ -300,8 +300,7 @@ def _processes(chart: BuiltChart) -> Iterator[Sequence[str]]:
     kind = KINDS[chart.experiment.workload.kind]
     for name, group in sorted(chart.draft.groups.items()):
         for process, record in group.pod.processes.items():
-            beside = "Job" if group.is_ended else "StatefulSet"
-            runs_as = kind.runs_as if chart.draft.kind.runs(group) else beside
+            runs_as = kind.runs_as if chart.draft.kind.runs(group) else "Job" if group.is_ended else "StatefulSet"
             image = record.image or chart.experiment.image or ""
             yield f"`{name}`", f"`{process}`", runs_as, str(group.pod.settings.replicas), f"`{image}`"
 

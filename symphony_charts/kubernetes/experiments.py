@@ -137,7 +137,7 @@ class KubeExperiments:
         return self._workloads(selector_of(name))
 
     def conductors(self, name: str) -> list[Object]:
-        """Return the Jobs that end its runs; they are no workloads of the experiment."""
+        """Return the Jobs that end its runs; they are not workloads of the experiment."""
         return self._workloads(selector_of(name), conduct=True)
 
     def _workloads(self, selector: str, *, conduct: bool = False) -> list[Object]:

@@ -6,7 +6,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, ServiceStatus, gather, overall
+from symphony_charts.backend.status import (
+    Event,
+    ExperimentStatus,
+    InstanceStatus,
+    ServiceStatus,
+    gather,
+    overall,
+    unfinished,
+    with_gpus,
+)
 from symphony_charts.errors import Conflict
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.base import WAITING, Object, process_of
@@ -121,27 +130,19 @@ def status_of(
         held_by=managers_of(everything, releases),
         instances=instances,
         services=tuple(map(_service, sorted(services, key=_name))),
-        still_running=tuple(_still_running(instances)) if phase in ("succeeded", "failed") else (),
+        still_running=unfinished(instances) if phase in ("succeeded", "failed") else (),
         ended_with_run=tuple(_ended_with_run(instances, workloads)),
         labels=labels,
     )
 
 
-def _still_running(instances: Sequence[InstanceStatus]) -> Iterator[str]:
-    for process in gather(instances):
-        if any(one.phase == "running" for one in process.instances):
-            yield f"{process.group}/{process.name}" if process.group else process.name
-
-
 def _ended_with_run(instances: Sequence[InstanceStatus], workloads: Sequence[Object]) -> Iterator[str]:
-    """Yield what the end of the run has ended, with the number of its GPUs: ``replay (2 GPUs)``."""
+    """Yield the processes that the end of the run has ended, with their GPUs."""
     wanted = _wanted(workloads)
     for process in gather(instances):
         if all(one.phase == "stopped" and not one.pod for one in process.instances):
             makers = [wanted.get((one.group or one.process, one.index)) for one in process.instances]
-            count = sum(_gpus(maker, process.name) for maker in makers if maker)
-            name = f"{process.group}/{process.name}" if process.group else process.name
-            yield f"{name} ({count} GPU{'s' if count > 1 else ''})" if count else name
+            yield with_gpus(process.path, sum(_gpus(maker, process.name) for maker in makers if maker))
 
 
 def _gpus(workload: Object, process: str) -> int:

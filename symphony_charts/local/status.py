@@ -13,10 +13,10 @@ from symphony_charts.backend.status import (
     ExperimentStatus,
     InstanceStatus,
     Phase,
-    ProcessStatus,
     ServiceStatus,
-    gather,
     overall,
+    unfinished,
+    with_gpus,
 )
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
@@ -149,7 +149,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         held_by=("tmux",),
         instances=instances,
         services=tuple(_services(plan)),
-        still_running=_going_on(instances) if phase in FINAL else (),
+        still_running=unfinished(instances) if phase in FINAL else (),
         ended_with_run=tuple(_ended_with(state, plan)) if phase in FINAL else (),
         events=tuple(run_events(run)) if events else (),
         labels=plan.labels,
@@ -166,15 +166,11 @@ def _result_of(state: RunState) -> str:
 
 def still_running(run: Run) -> tuple[str, ...]:
     """Return the names of the processes of `run` that run."""
-    return _going_on(run_status(run, events=False).instances)
-
-
-def _going_on(instances: Sequence[InstanceStatus]) -> tuple[str, ...]:
-    return tuple(_path(one) for one in gather(instances) if any(each.phase not in FINAL for each in one.instances))
+    return unfinished(run_status(run, events=False).instances)
 
 
 def _ended_with(state: RunState, plan: LocalPlan) -> Iterator[str]:
-    """Yield what the end of the run ended, with the number of its GPUs: ``replay (2 GPUs)``."""
+    """Yield the processes that the end of the run has ended, with their GPUs."""
     if state.reason not in ("finished", "failed"):
         return
     ended: dict[str, list[str]] = {}
@@ -184,12 +180,7 @@ def _ended_with(state: RunState, plan: LocalPlan) -> Iterator[str]:
             name = f"{planned.group}/{planned.process}" if planned.group else planned.process
             ended.setdefault(name, []).extend(planned.gpus)
     for name, gpus in ended.items():
-        count = len(set(gpus))
-        yield f"{name} ({count} GPU{'s' if count > 1 else ''})" if count else name
-
-
-def _path(process: ProcessStatus) -> str:
-    return f"{process.group}/{process.name}" if process.group else process.name
+        yield with_gpus(name, len(set(gpus)))
 
 
 def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _View, *, is_held: bool) -> Phase:

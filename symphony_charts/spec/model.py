@@ -336,8 +336,8 @@ class Experiment(Record, frozen=True, kw_only=True):
         prepare: Steps that run to their end before pods start, by name.
         port_range: The first and the last port that services are given.
         done_when: Processes whose success ends the run; empty: all finite ones.
-        on_failure: What a process that failed for good does to the run: `stop` ends it, with `continue` it goes on.
-        linger: Seconds for which services go on after the end of the run.
+        on_failure: `stop` ends the run when a process has failed for good; `continue` does not.
+        linger: Seconds for which services keep running after the end of the run.
         expose: How exposed services are reached from outside, by name.
         workload: Which Kubernetes kind runs it, and how it is queued.
         compat: `di-engine` gives every process the DI_* variables of a DIJob.

@@ -73,8 +73,8 @@ def test_a_conductor_waits_for_the_object_and_may_end_the_services_beside_it(kin
     assert container["args"] == ["0", "stop", resource, state, whole["metadata"]["name"], "--", "--", *names]
     (role,) = [item for item in objects if item["kind"] == "Role"]
     assert role["rules"] == [
-        {"apiGroups": [api], "resources": [plural], "resourceNames": [whole["metadata"]["name"]], "verbs": ["get"]},
         {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get", "patch"]},
+        {"apiGroups": [api], "resources": [plural], "resourceNames": [whole["metadata"]["name"]], "verbs": ["get"]},
     ]
 
 

@@ -108,21 +108,18 @@ def objects(draft: Draft) -> list[Tree]:
     if not is_conducted(draft):
         return []
     name = Text("{$fullname}-conductor")
-    watched, jobs = draft.kind.watched(), draft.finite
+    watched = draft.kind.watched()
     resource, path = watched or _JOBS
     whole = Text("{$fullname}-{$run}")
-    rules: list[Tree] = []
-    done: list[Group] = []
-    rest: list[Group] = []
+    jobs = draft.ended if watched else draft.finite
+    done = [] if watched else done_groups(draft) or draft.finite
+    rest = [group for group in jobs if group not in done and not group.is_ended]
+    plural, _, api = resource.partition(".")
+    rules: list[Tree] = [
+        {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": _names(draft, jobs), "verbs": ["get", "patch"]}
+    ]
     if watched:
-        jobs = draft.ended
-        plural, _, api = resource.partition(".")
         rules.append({"apiGroups": [api], "resources": [plural], "resourceNames": [whole], "verbs": ["get"]})
-    else:
-        done = done_groups(draft) or draft.finite
-        rest = [group for group in draft.finite if group not in done and not group.is_ended]
-    names = _names(draft, jobs)
-    rules.append({"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get", "patch"]})
     args = Merged(
         [str(draft.experiment.linger), draft.experiment.on_failure, resource, path],
         [whole] if watched else _names(draft, done),
