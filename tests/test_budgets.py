@@ -30,7 +30,7 @@ BUDGETS = {
     "chart lines": 8_130,
     "modules": 369,
     "package statements": 46_260,
-    "test lines": 69_100,
+    "test lines": 69_110,
 }
 
 

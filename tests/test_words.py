@@ -99,6 +99,22 @@ def test_a_page_has_plain_words(page: Path) -> None:
     assert found(prose(page)) == []
 
 
+def test_pages_name_only_options_that_a_verb_has() -> None:
+    known = set(re.findall(r"--[a-z][a-z-]+", " ".join(text for _, text in helps())))
+    known |= {"--cleanup-on-fail", "--reuse-values", "--gangs"}  # of helm, and of the cluster of the tests
+    # Their options are those of other tools. So are all after a bare `--`.
+    others = ("from-", "torchx.md", "import.md")
+    named = {
+        f"{page.name}: {option}"
+        for page in PAGES
+        if not page.name.startswith(others)
+        for words in re.findall(r"`(--[^`]+)`|\bsymph ([^`\n]+)", page.read_text(encoding="utf-8"))
+        for option in re.findall(r"(?<!\S)--[a-z][a-z-]+", re.split(r"\s--\s|[|;&#]", "".join(words))[0])
+        if option not in known
+    }
+    assert named == set()
+
+
 def test_the_pages_are_within_their_budget() -> None:
     pages = (page for page in PAGES if page.name != "CHANGELOG.md")
     assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 28_000
