@@ -19,6 +19,7 @@ from symphony_charts.chart.release import ORIGIN, losses, merge_values, render_r
 from symphony_charts.chart.schema import ValuesSchema, check_values, has_path
 from symphony_charts.errors import ChartRefused, Conflict, PlacementError, Problem, SpecError
 from symphony_charts.formats.data import Values
+from symphony_charts.kinds.registry import left_after_run
 from symphony_charts.placement.assign import (
     apply,
     has_machine_fractions,
@@ -29,6 +30,7 @@ from symphony_charts.placement.assign_rules import Decision
 from symphony_charts.placement.fit.demand import demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.pool import Pools, pools_of_spec
+from symphony_charts.placement.report import nodes_after_run
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.settings.project import Settings, settings_of_spec
 from symphony_charts.spec.checks.finish import finish
@@ -39,6 +41,31 @@ from symphony_charts.spec.workload import GANGS_OF_PODS
 
 # A path of the chart's values in a message.
 _VALUE = re.compile(r"\bgroups\.[\w.\[\]-]*[\w\]]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AfterRun:
+    """What keeps running when the run is over: processes with their GPUs, and, with known pools, their nodes.
+
+    `price_per_hour` is in dollars, and None if a node has no price.
+    """
+
+    processes: tuple[str, ...]
+    nodes: int | None = None
+    price_per_hour: float | None = None
+
+    @property
+    def text(self) -> str:
+        """``keeps running after the run, until ...``; empty if nothing does."""
+        if not self.processes:
+            return ""
+        price = "" if self.price_per_hour is None else f" for ${self.price_per_hour:.2f}/h"
+        nodes = "" if self.nodes is None else f" on {self.nodes} node{'s' if self.nodes != 1 else ''}{price}"
+        return f"keeps running after the run, until it is uninstalled: {', '.join(self.processes)}{nodes}"
+
+    @property
+    def data(self) -> dict[str, object]:
+        return {"processes": list(self.processes), "nodes": self.nodes, "pricePerHour": self.price_per_hour}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +90,15 @@ class Rendering:
         demands = demands_of(self.objects, scheduler=scheduler or "", pools=self.pools)
         plan = plan_demands(demands, self.pools, gang=workload.gang, experiment=self.chart.name)
         return replace(plan, decisions=self.decisions)
+
+    @property
+    def after_run(self) -> AfterRun:
+        """The processes that keep running when the run is over."""
+        left = left_after_run(self.chart, self.values)
+        if self.plan is None or not left:
+            return AfterRun(processes=tuple(left.values()))
+        nodes, price = nodes_after_run(self.plan, {pod for pod, _ in left})
+        return AfterRun(processes=tuple(left.values()), nodes=nodes, price_per_hour=price)
 
     @property
     def fit(self) -> str:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from symphony_charts.formats.printable import age
+from symphony_charts.formats.printable import age, with_gpus
 
 # ``lost``: nothing of the run can be alive any more; ``damaged``: its records are unreadable.
 Phase = Literal["queued", "pending", "running", "succeeded", "failed", "stopping", "stopped", "lost", "damaged"]
@@ -256,14 +256,10 @@ def gather(instances: Iterable[InstanceStatus]) -> tuple[ProcessStatus, ...]:
     return tuple(_process(group, name, members) for (group, name), members in together.items())
 
 
-def unfinished(instances: Iterable[InstanceStatus]) -> tuple[str, ...]:
-    """Return the processes of which an instance has not ended."""
-    return tuple(one.path for one in gather(instances) if any(each.phase not in FINAL for each in one.instances))
-
-
-def with_gpus(process: str, count: int) -> str:
-    """Return a process with the number of its GPUs: ``replay (2 GPUs)``, or ``replay`` without any."""
-    return f"{process} ({count} GPU{'s' if count > 1 else ''})" if count else process
+def unfinished(instances: Iterable[InstanceStatus], gpus_of: Callable[[InstanceStatus], int]) -> tuple[str, ...]:
+    """Return the processes of which an instance has not ended, with the GPUs of these instances."""
+    live = gather(one for one in instances if one.phase not in FINAL)
+    return tuple(with_gpus(one.path, sum(map(gpus_of, one.instances))) for one in live)
 
 
 def overall(instances: Iterable[InstanceStatus]) -> Phase:

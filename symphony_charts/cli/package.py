@@ -206,7 +206,6 @@ def _say_missing(item: package.Packaged) -> None:
 
 def _record(item: package.Packaged, touched: int, images: oci_images.Images) -> dict[str, object]:
     used = oci_images.images_of(item.spec.experiment) if images.records else []
-    left = registry.runs_on(item.prepared.own.chart, item.prepared.values)
     return {
         "name": item.chart.name,
         "version": item.chart.version,
@@ -219,7 +218,7 @@ def _record(item: package.Packaged, touched: int, images: oci_images.Images) -> 
         "files": len(item.chart.files),
         "bytes": len(item.chart.archive),
         "written": touched,
-        "runsOn": [group if group == process else f"{group}/{process}" for group, process in left],
+        "afterRun": item.prepared.own.after_run.data,
         "onFailure": registry.failure_difference(item.prepared.experiment),
         **({"images": [record for record in images.records if record["image"] in used]} if used else {}),
     }
@@ -244,9 +243,8 @@ def _print_one(item: package.Packaged, record: dict[str, object], *, dry_run: bo
     output.line(f"  archive  {item.archive_path}   {size}   {item.chart.digest[:19]}…")
     if item.prepared.own.fit:
         output.line(f"  fit      {item.prepared.own.fit}")
-    runs_on = record["runsOn"]
-    if isinstance(runs_on, list) and runs_on:
-        output.line(f"  note     stays after the end of the run, until `helm uninstall`: {', '.join(runs_on)}")
+    if text := item.prepared.own.after_run.text:
+        output.line(f"  note     {text}")
     if record["onFailure"]:
         output.line(f"  note     {record['onFailure']}")
     name = item.chart.name

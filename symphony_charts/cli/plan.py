@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     if args.svg:
         system_files.write_file(Path(args.svg), node_svg.draw_nodes(plan).encode())
-    _print(args, plan)
+    _print(args, prepared.own, plan)
     lost = sum(group.verdict == "NO" for group in plan.groups)
     if lost:
         raise PlacementError(f"{lost} of {len(plan.groups)} group{'s' * (len(plan.groups) > 1)} cannot be scheduled")
@@ -98,9 +98,10 @@ def _print_notes(prepared: prepare.Prepared, path: Path) -> None:
         output.note(f"note: to see which objects of {name} move, restart or end: symph diff SPEC --env {env}")
 
 
-def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:
+def _print(args: argparse.Namespace, own: prepare.Rendering, plan: placement_plan.Plan) -> None:
     if args.output in ("json", "yaml"):
-        output.print_record(args, "Plan", report.plan_data(plan, hours=args.hours, trials=args.trials))
+        data = report.plan_data(plan, hours=args.hours, trials=args.trials)
+        output.print_record(args, "Plan", {**data, "afterRun": own.after_run.data})
         return
     output.line(report.plan_sentence(plan))
     columns = [
@@ -126,6 +127,8 @@ def _print(args: argparse.Namespace, plan: placement_plan.Plan) -> None:
     output.line(report.total_line(plan))
     for line in report.money_lines(plan, args.hours, args.trials):
         output.line(f"  {line}")
+    if text := own.after_run.text:
+        output.line(f"  {text}")
     for note in plan.notes:
         output.note(f"note: {note}")
 

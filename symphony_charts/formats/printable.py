@@ -65,3 +65,8 @@ def size(count: float) -> str:
         if round(count, 1) < 1024:
             return f"{count:.1f} {unit}"
     return f"{count / 1024:.1f} TiB"
+
+
+def with_gpus(process: str, count: int) -> str:
+    """Return a process with the number of its GPUs: ``replay (2 GPUs)``, or ``replay`` without any."""
+    return f"{process} ({count} GPU{'s' if count > 1 else ''})" if count else process

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from symphony_charts.formats.data import sub
+from symphony_charts.formats.printable import with_gpus
 from symphony_charts.kinds.appwrapper import AppWrapper
 from symphony_charts.kinds.base import End, Kind, Object, Restartable, conditions_of, is_conductor, is_service
 from symphony_charts.kinds.job import Conductor, Deployments, Jobs, JobSet, StatefulSets, VolcanoJob
@@ -179,6 +180,17 @@ def runs_on(chart: _Chart, values: Mapping[str, Any]) -> list[tuple[str, str]]:
         if (process.lifecycle == "service" and not pod.is_finite)
         or (process.lifecycle == "finite" and done and not is_ended and ProcessRef(pod.name, name) not in done)
     ]
+
+
+def left_after_run(chart: _Chart, values: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    """Return the processes of `runs_on` as text, with the GPUs of all their replicas: ``board (2 GPUs)``."""
+    found = {}
+    for pod, name in runs_on(chart, values):
+        group = values["groups"][pod]
+        limits = sub(group["containers"][name], "resources", "limits")
+        gpus = sum(int(str(count)) for resource, count in limits.items() if resource.endswith("/gpu"))
+        found[pod, name] = with_gpus(name if name == pod else f"{pod}/{name}", gpus * int(group["replicas"]))
+    return found
 
 
 def failure_difference(experiment: Experiment) -> str:

@@ -14,10 +14,10 @@ from symphony_charts.backend.status import (
     gather,
     overall,
     unfinished,
-    with_gpus,
 )
 from symphony_charts.errors import Conflict
 from symphony_charts.formats.data import sub
+from symphony_charts.formats.printable import with_gpus
 from symphony_charts.kinds.base import WAITING, Object, process_of
 from symphony_charts.kinds.registry import kind_for, may_start_again, parts_of, verdict_of
 from symphony_charts.kubernetes.container_phase import (
@@ -130,10 +130,15 @@ def status_of(
         held_by=managers_of(everything, releases),
         instances=instances,
         services=tuple(map(_service, sorted(services, key=_name))),
-        still_running=unfinished(instances) if phase in ("succeeded", "failed") else (),
+        still_running=_still_running(instances, pods) if phase in ("succeeded", "failed") else (),
         ended_with_run=tuple(_ended_with_run(instances, workloads)),
         labels=labels,
     )
+
+
+def _still_running(instances: Sequence[InstanceStatus], pods: Sequence[Object]) -> tuple[str, ...]:
+    by_name = {_name(pod): pod["spec"] for pod in pods}
+    return unfinished(instances, lambda one: _gpus(by_name[one.pod], one.process) if one.pod in by_name else 0)
 
 
 def _ended_with_run(instances: Sequence[InstanceStatus], workloads: Sequence[Object]) -> Iterator[str]:
@@ -142,11 +147,12 @@ def _ended_with_run(instances: Sequence[InstanceStatus], workloads: Sequence[Obj
     for process in gather(instances):
         if all(one.phase == "stopped" and not one.pod for one in process.instances):
             makers = [wanted.get((one.group or one.process, one.index)) for one in process.instances]
-            yield with_gpus(process.path, sum(_gpus(maker, process.name) for maker in makers if maker))
+            pods = [maker["spec"]["template"]["spec"] for maker in makers if maker]
+            yield with_gpus(process.path, sum(_gpus(pod, process.name) for pod in pods))
 
 
-def _gpus(workload: Object, process: str) -> int:
-    containers = (container for container, _ in _containers(workload["spec"]["template"]["spec"]))
+def _gpus(pod: Object, process: str) -> int:
+    containers = (container for container, _ in _containers(pod))
     limits = [sub(container, "resources", "limits") for container in containers if process_of(container) == process]
     return sum(int(str(count)) for each in limits for name, count in each.items() if name.endswith("/gpu"))
 

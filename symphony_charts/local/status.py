@@ -16,10 +16,9 @@ from symphony_charts.backend.status import (
     ServiceStatus,
     overall,
     unfinished,
-    with_gpus,
 )
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
-from symphony_charts.formats.printable import age
+from symphony_charts.formats.printable import age, with_gpus
 from symphony_charts.local.logs import tail_of
 from symphony_charts.local.run_files import damaged, tries_of
 from symphony_charts.local.runs import LIVE, Run, describe_process
@@ -149,7 +148,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         held_by=("tmux",),
         instances=instances,
         services=tuple(_services(plan)),
-        still_running=unfinished(instances) if phase in FINAL else (),
+        still_running=_unfinished(instances) if phase in FINAL else (),
         ended_with_run=tuple(_ended_with(state, plan)) if phase in FINAL else (),
         events=tuple(run_events(run)) if events else (),
         labels=plan.labels,
@@ -166,7 +165,11 @@ def _result_of(state: RunState) -> str:
 
 def still_running(run: Run) -> tuple[str, ...]:
     """Return the names of the processes of `run` that run."""
-    return unfinished(run_status(run, events=False).instances)
+    return _unfinished(run_status(run, events=False).instances)
+
+
+def _unfinished(instances: Sequence[InstanceStatus]) -> tuple[str, ...]:
+    return unfinished(instances, lambda one: len(one.gpus))
 
 
 def _ended_with(state: RunState, plan: LocalPlan) -> Iterator[str]:

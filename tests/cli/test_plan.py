@@ -57,6 +57,28 @@ def test_a_no_exits_4_with_reason_and_fix(symph: Symph) -> None:
     assert "\nerror: 1 of 3 groups cannot be scheduled" in ended.stderr
 
 
+def test_a_plan_prices_what_keeps_running_after_the_run(symph: Symph, tmp_path: Path) -> None:
+    gpu = "{nvidia.com/gpu: 1}"
+    service = f"lifecycle: service, requests: {gpu}, limits: {gpu}"
+    board = f"  board: {{command: [serve], exposes: web, replicas: 2, {service}}}\n"
+    trainer = "  trainer: {command: [train], connects: params}\n  params: {lifecycle: service, binds: params}\n"
+    (tmp_path / "board.yaml").write_text(f"name: rl\nimage: busybox:1.37.0\nprocesses:\n{trainer}{board}")
+    v100 = "{name: v100, machine_type: n1-highmem-8, max_nodes: 4, gpu: {type: nvidia-tesla-v100, count: 1}"
+    std8 = "{name: std8, machine_type: n1-standard-8, max_nodes: 9, zones: [us-central1-a]}"
+    (tmp_path / "priced.yaml").write_text(f"pools: [{std8}, {v100}, zones: [us-central1-a]}}]\n")
+    shown = symph("plan", "board.yaml", "--pools", "priced.yaml").stdout
+    assert "keeps running after the run, until it is uninstalled: board (2 GPUs) on 2 nodes for $5.91/h\n" in shown
+    plan = json.loads(symph("plan", "board.yaml", "--pools", "priced.yaml", "-o", "json").stdout)
+    (use,) = (pool for pool in plan["pools"] if pool["name"] == "v100")
+    left = {"processes": ["board (2 GPUs)"], "nodes": 2, "pricePerHour": use["pricePerHour"]}
+    assert plan["afterRun"] == left
+    packaged = symph("package", "board.yaml", "--dry-run").stdout
+    assert "note     keeps running after the run, until it is uninstalled: board (2 GPUs)\n" in packaged
+    ends = board.replace("exposes: web", "until: run, exposes: web")
+    (tmp_path / "board.yaml").write_text(f"name: rl\nimage: busybox:1.37.0\nprocesses:\n{trainer}{ends}")
+    assert "keeps running" not in symph("plan", "board.yaml", "--pools", "priced.yaml").stdout
+
+
 def test_json_holds_verdicts_pools_and_decisions(symph: Symph) -> None:
     plan = json.loads(symph("plan", "rl.yaml", "--pools", "std.yaml", "-o", "json").stdout)
     assert (plan["kind"], plan["verdict"]) == ("Plan", "PROVEN")

@@ -323,6 +323,8 @@ def test_services_that_ended_with_the_run_are_stopped_and_the_waiting_container_
     ]
 
     jobs["learner"]["status"] = {"conditions": [{"type": "Complete", "status": "True"}]}
+    found = status([jobs["learner"], jobs["ps"]], [{**server, "spec": template["spec"], "status": ready}])
+    assert (found.phase, found.still_running) == ("succeeded", ("ps (2 GPUs)",))
     for name in ("ps", "late"):
         jobs[name]["metadata"]["annotations"] = {"symph.dev/ended": "true"}
         jobs[name]["spec"]["suspend"] = True
