@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from symphony_charts.chart.release import merge
 from symphony_charts.errors import SpecError
 from symphony_charts.kinds.base import is_conductor, is_service
-from symphony_charts.kinds.registry import failure_difference, runs_on
+from symphony_charts.kinds.registry import KINDS, failure_difference, runs_on
 from symphony_charts.prepare import prepare
 from symphony_charts.spec.files import read
 from symphony_charts.spec.pods import find_process, pods_of, pods_that_end
@@ -90,9 +91,8 @@ def test_where_there_is_one_pod_nothing_differs() -> None:
     assert failure_difference(experiment_of(processes={"a": {"command": ["x"]}})) == ""
 
 
-def _alive_after_the_end(objects: Sequence[Mapping[str, Any]]) -> set[str]:
-    """Return the groups that no Job, conductor or JobSet of these objects ends."""
-    kinds = [item["kind"] for item in objects]
+def _alive_after_the_end(objects: Sequence[Mapping[str, Any]], services: Set[str]) -> set[str]:
+    """Return the groups of `services` that no conductor, JobSet, Volcano Job or Workflow of these objects ends."""
     ended: set[str] = set()
     for item in objects:
         if is_conductor(item) and item["kind"] == "Job":
@@ -109,10 +109,28 @@ def _alive_after_the_end(objects: Sequence[Mapping[str, Any]]) -> set[str]:
             served = {_group(each) for each in members.values() if is_service(each)}
             # A set ends with its targets; a service among them never does.
             alive |= served if any(is_service(members[target]) for target in targets) else set()
-    if "Role" in kinds:
-        rules = next(item for item in objects if item["kind"] == "Role")["rules"]
-        assert ended <= {name for rule in rules if "patch" in rule["verbs"] for name in rule["resourceNames"]}
+        if item["apiVersion"] == "batch.volcano.sh/v1alpha1":
+            spec = item["spec"]
+            completes = {"event": "TaskCompleted", "action": "CompleteJob"}
+            ends = spec.get("minSuccess") or [task for task in spec["tasks"] if completes in task.get("policies", ())]
+            alive |= set() if ends else {task["name"] for task in spec["tasks"]} & services
+        if item["kind"] == "WorkflowTemplate":
+            alive |= services - _removed_by_workflow(item)
+    rules = [rule for item in objects if item["kind"] == "Role" for rule in item["rules"] if "resourceNames" in rule]
+    assert ended <= {name for rule in rules if "patch" in rule["verbs"] for name in rule["resourceNames"]}
     return alive
+
+
+def _removed_by_workflow(item: Mapping[str, Any]) -> set[str]:
+    """Return the groups whose Jobs a workflow deletes when its run is over, by an exit hook or a last task."""
+    templates = {template["name"]: template for template in item["spec"]["templates"]}
+    removed: set[str] = set()
+    for task in templates["experiment"]["dag"]["tasks"]:
+        last = task.get("hooks", {}).get("exit", {}).get("template") or (task["name"] == "rest" and "rest")
+        for flag in templates[last]["resource"]["flags"] if last else ():
+            if found := re.search(r"symph.dev/group in \((.*)\)", flag):
+                removed |= set(found[1].split(","))
+    return removed
 
 
 def _name(item: Mapping[str, Any]) -> str:
@@ -126,7 +144,7 @@ def _group(item: Mapping[str, Any]) -> str:
 _CASES = int(os.environ.get("SYMPH_SOAK") or 40)
 
 
-@pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper"])
+@pytest.mark.parametrize("kind", ["jobs", "jobset", "appwrapper", "volcano", "argo", "dijob"])
 def test_what_is_alive_after_the_end_of_a_drawn_experiment_follows_from_the_spec(kind: str, tmp_path: Path) -> None:
     drawn = (each.data for each in draw(int(os.environ.get("SYMPH_SEED") or 1), tmp_path))
     ends = 0
@@ -141,8 +159,9 @@ def test_what_is_alive_after_the_end_of_a_drawn_experiment_follows_from_the_spec
         deciding = [pod for name, pod in pods.items() if pod.is_finite and (name in done or not done)]
         if deciding and not any(pod.settings.replicas for pod in deciding):
             continue
-        of_run = pods_that_end(prepared.experiment) if deciding else set()
-        stays = {name for name, pod in pods.items() if not pod.is_finite and pod.settings.replicas} - of_run
-        assert _alive_after_the_end(prepared.objects) == stays, data
+        can_end = deciding and KINDS[kind].ends_services(prepared.experiment)
+        of_run = pods_that_end(prepared.experiment) if can_end else set()
+        services = {name for name, pod in pods.items() if not pod.is_finite and pod.settings.replicas}
+        assert _alive_after_the_end(prepared.objects, services) == services - of_run, data
         ends += bool(of_run)
-    assert ends > _CASES / 10
+    assert ends > _CASES / 20
