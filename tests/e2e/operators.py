@@ -19,7 +19,7 @@ from tests.e2e.programs import Programs
 from tests.e2e.rig.pki import Authority
 from tests.e2e.rig.process import Daemon, answers, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
-from tests.e2e.tools.modules import APPWRAPPER, JOBSET, KUEUE, module_folder
+from tests.e2e.tools.modules import APPWRAPPER, ARGO_WORKFLOWS, JOBSET, KUEUE, module_folder
 
 Object = dict[str, Any]
 
@@ -105,6 +105,23 @@ def start_appwrapper(folder: Path, programs: Programs) -> Daemon:
     daemon = start(folder, "appwrapper", [str(find_tool("appwrapper"))], dies_with_us=True, env=env)
     # Its readiness endpoint would start the server of its webhooks.
     wait_for(daemon, lambda: answers(f"http://127.0.0.1:{health}/healthz"), _READY_S)
+    return daemon
+
+
+def start_argo_workflows(folder: Path, programs: Programs) -> Daemon:
+    """Start the controller of Argo Workflows for all namespaces."""
+    namespace = "argo"
+    programs.define(ARGO_WORKFLOWS, "manifests/base/crds/full/argoproj.io_*.yaml")
+    programs.kubectl("create", "namespace", namespace)
+    metadata = {"name": "workflow-controller-configmap", "namespace": namespace}
+    off = {key: yaml.safe_dump({"enabled": False}) for key in ("metricsConfig", "telemetryConfig")}
+    programs.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": off})
+    image = f"quay.io/argoproj/argoexec:{ARGO_WORKFLOWS.rpartition('@')[2]}"
+    argv = [str(find_tool("workflow-controller")), f"--executor-image={image}", f"--namespace={namespace}"]
+    argv += [f"--kubeconfig={programs.kubeconfig}", "--loglevel=warn"]
+    env = {**programs.environment(), "LEADER_ELECTION_DISABLE": "true"}
+    daemon = start(folder, "workflow-controller", argv, dies_with_us=True, env=env)
+    wait_for(daemon, lambda: answers("http://127.0.0.1:6060/healthz"), _READY_S)
     return daemon
 
 

@@ -18,8 +18,11 @@ from symphony_charts.kinds.base import is_conductor
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import pods_of, pods_that_end
 from tests.e2e.charts import package_data
-from tests.e2e.programs import Symph
+from tests.e2e.operators import start_argo_workflows
+from tests.e2e.programs import Programs, Symph
 from tests.e2e.release import Release, Releases, describe
+from tests.e2e.rig.cluster import Cluster
+from tests.e2e.tools.build import FOLDER
 from tests.waiting import eventually
 
 _IS_SOAK = "SYMPH_SOAK" in os.environ  # read at import: inside a test, the user's variables are removed
@@ -51,7 +54,7 @@ class Run:
         release.install(chart)
         release.wait_ready()
         if any(map(is_conductor, release.objects("jobs", with_conductor=True))):
-            eventually(lambda: "conductor" in self.pods() and self._is_ready("conductor"), 60, self.state)
+            eventually(lambda: "conductor" in self.pods() and self.is_ready("conductor"), 60, self.state)
 
     def kubectl(self, *words: str) -> str:
         return self.release.programs.kubectl("-n", self.release.namespace, *words)
@@ -87,7 +90,7 @@ class Run:
         path = f"/api/v1/namespaces/{self.release.namespace}/pods/{name}/eviction"
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
         self.release.api.create(path, body)
-        eventually(lambda: self.uids().get(group, gone) != gone and self._is_ready(group), 60, self.state)
+        eventually(lambda: self.uids().get(group, gone) != gone and self.is_ready(group), 60, self.state)
 
     def replace_conductor(self) -> None:
         """Delete the conductor's Job, and let helm make it again: each eviction of a Job's pod delays its next one."""
@@ -101,7 +104,7 @@ class Run:
         (job,) = [job for job in self.release.objects("jobs", with_conductor=True) if is_conductor(job)]
         return str(job["metadata"]["name"])
 
-    def _is_ready(self, group: str) -> bool:
+    def is_ready(self, group: str) -> bool:
         conditions = self.pods()[group]["status"].get("conditions", [])
         return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
 
@@ -179,6 +182,31 @@ def test_an_appwrapper_that_succeeds_frees_the_services_beside_it(
     waited = symph("wait", "rl", "--on", "kube", "--timeout", "60s")
     assert (waited.code, waited.out.strip()) == (0, "rl succeeded"), waited.err
     assert _states(symph, "rl")["replay"] == "stopped: it ended with the run"
+
+
+@pytest.fixture(scope="module")
+def argo_workflows(cluster: Cluster, programs: Programs) -> None:
+    if not (FOLDER / "workflow-controller").exists():
+        pytest.skip("not built: python -m tests.e2e.tools build workflow-controller argoexec")
+    start_argo_workflows(cluster.folder, programs)
+
+
+@pytest.mark.usefixtures("argo_workflows")
+@pytest.mark.parametrize("status", [0, 3])
+def test_a_workflow_deletes_what_ends_with_its_run(
+    status: int, release: Releases, symph: Symph, tmp_path: Path
+) -> None:
+    run = Run(release("rl"), package_data(_experiment("argo"), tmp_path))
+    groups = ("trainer", "actor", "replay", "board")
+    eventually(lambda: run.pods().keys() == {*groups} and all(map(run.is_ready, groups)), 60, run.state)
+    before = run.uids()
+    run.end("replay", 0)
+    run.evict("replay")
+    run.end("trainer", status)
+    run.wait_left("board")
+    assert run.uids()["board"] == before["board"]
+    waited = symph("wait", "rl", "--on", "kube", "--timeout", "60s")
+    assert waited.code == bool(status), waited.err
 
 
 @pytest.mark.parametrize("kind", ["jobs", "jobset"])

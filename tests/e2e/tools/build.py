@@ -51,7 +51,7 @@ def key_of(tool: Tool, go: Go) -> str:
     folder = _MODULES / tool.group
     text = "\0".join([go.version, tool.package, repr(sorted(tool.stamp.items()))])
     parts = [text.encode(), (folder / "go.mod").read_bytes(), (folder / "go.sum").read_bytes()]
-    parts += [path.read_bytes() for path in sorted(folder.glob("*.go"))]
+    parts += [path.read_bytes() for path in sorted(folder.rglob("*.go"))]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
 

@@ -67,10 +67,19 @@ _ALL = (
     _tool("sops", "github.com/getsops/sops/v3/cmd/sops"),
 )
 
-# Both link the libraries of all clouds: about five minutes of one core with a cold cache.
-_DEAR = tuple(
-    Tool(name=name, group="flux", package=f"github.com/fluxcd/{name}", is_dear=True)
-    for name in ("source-controller", "kustomize-controller")
+# Each links the libraries of all clouds: about five minutes of one core with a cold cache.
+_DEAR = (
+    *(
+        Tool(name=name, group="flux", package=f"github.com/fluxcd/{name}", is_dear=True)
+        for name in ("source-controller", "kustomize-controller")
+    ),
+    Tool(
+        name="workflow-controller",
+        group="argo",
+        package="github.com/argoproj/argo-workflows/v3/cmd/workflow-controller",
+        is_dear=True,
+    ),
+    Tool(name="argoexec", group="argo", package="./executor", is_dear=True),
 )
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (*_ALL, *_DEAR)}

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from tests.e2e.rig.api import Object
+from tests.e2e.tools.build import find_tool
 
 Lookup = Callable[[str, str], "Object | None"]
 """(collection, name) -> the object of the pod's namespace, or None: ``lookup("configmaps", "addresses")``."""
@@ -34,6 +35,8 @@ _REFUSED = {
     ),
     "absent.example/*": ('failed to pull and unpack image "{0}": failed to resolve reference "{0}": {0}: not found'),
 }
+# Programs of images that the machine lacks, by pattern: the path in the container, and the test tool.
+_PROGRAMS = {"*/argoexec:*": ("/bin/argoexec", "argoexec")}
 
 
 class ImageRefused(Exception):  # noqa: N818 - as `ConfigMissing`
@@ -49,6 +52,12 @@ def check_image(name: str) -> None:
     for pattern, said in _REFUSED.items():
         if fnmatchcase(name, pattern):
             raise ImageRefused(said.format(name))
+
+
+def programs_of(image: str) -> list[Object]:
+    """Return the mounts that add the programs of `image` to the machine's own."""
+    found = [program for pattern, program in _PROGRAMS.items() if fnmatchcase(image, pattern)]
+    return [{"source": str(find_tool(name)), "target": path, "read_only": True} for path, name in found]
 
 
 def expand(text: str, values: Mapping[str, str]) -> str:

@@ -217,7 +217,8 @@ def _build_root(spec: Spec) -> None:
     _call("umount2", b"/.old", _MNT_DETACH)
     os.rmdir("/.old")
     if spec["read_only_root"]:
-        for path in ("/tmp", "/run", "/"):  # private to the container
+        volumes = {mount["target"].rstrip("/") for mount in spec["mounts"]}
+        for path in {"/tmp", "/run", "/"} - volumes:  # private to the container
             _mount("none", path, None, _MS_REMOUNT | _MS_BIND | _MS_RDONLY)
 
 

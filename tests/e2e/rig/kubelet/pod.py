@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
 import sys
 import time
 import traceback
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 from tests.e2e.rig.api import ApiError, Object
 from tests.e2e.rig.kubelet.channel import Exit, Launched, launch
 from tests.e2e.rig.kubelet.container import Container
-from tests.e2e.rig.kubelet.environment import check_image, command_line, environment_of, quantity
+from tests.e2e.rig.kubelet.environment import check_image, command_line, environment_of, programs_of, quantity
 from tests.e2e.rig.kubelet.security import identity_of
 from tests.e2e.rig.kubelet.services import API_ADDRESS, DNS_ADDRESS
 from tests.e2e.rig.kubelet.status import phase_of, status_of
@@ -110,7 +111,7 @@ class Pod:
             "root": str(root),
             "log": str(log),
             "shm": str(self.folder / "shm"),
-            "mounts": [*self._own_files(), *self._mounts(container, own)],
+            "mounts": [*programs_of(container["image"]), *self._own_files(), *self._mounts(container, own)],
             "keep": self.agent.keep,
             "open_paths": self.agent.keep,
             **identity,
@@ -297,9 +298,11 @@ class Pod:
             if "hostPath" in volume:
                 source = Path(volume["hostPath"]["path"])
             if mount.get("subPath"):
+                mode = stat.S_IMODE(source.stat().st_mode)
                 source = source / mount["subPath"]
                 if not source.exists():
                     source.mkdir(parents=True)
+                    source.chmod(mode)
             read_only = bool(mount.get("readOnly")) or is_read_only(volume)
             found.append({"source": str(source), "target": mount["mountPath"], "read_only": read_only})
         return found
