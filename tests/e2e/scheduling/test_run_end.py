@@ -253,8 +253,9 @@ def _drawn(chance: random.Random) -> dict[str, Any]:
         else:
             processes[name] = {**_SERVICE, **chance.choice([{}, {"until": "run"}, {"until": "uninstall"}])}
             processes[name][chance.choice(["binds", "exposes"])] = f"of-{name}"
-        others = [other for other in names if other not in (*finite, name)]
-        processes[name]["connects"] = [f"of-{other}" for other in others if chance.random() < 0.4]
+    bound = [name for name, process in processes.items() if "binds" in process]
+    for name, process in processes.items():
+        process["connects"] = [f"of-{other}" for other in bound if other != name and chance.random() < 0.4]
     kind = chance.choice(["jobs", "jobs", "jobset"])
     more = {"done_when": done} if len(done) < len(finite) or chance.random() < 0.5 else {}
     linger = {"linger": chance.randint(0, 2)} if kind == "jobs" else {}
