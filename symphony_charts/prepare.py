@@ -45,7 +45,7 @@ _VALUE = re.compile(r"\bgroups\.[\w.\[\]-]*[\w\]]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AfterRun:
-    """What keeps running when the run is over: processes with their GPUs, and, with known pools, their nodes.
+    """The processes that keep running when the run is over, with their GPUs, and with known pools their nodes.
 
     `price_per_hour` is in dollars, and None if a node has no price.
     """
