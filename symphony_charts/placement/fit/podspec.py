@@ -6,6 +6,7 @@ containers with sidecars, and of each init container with the sidecars started b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
 
 from symphony_charts.formats.field_reader import Fields
@@ -73,42 +74,31 @@ def ports_conflict(wanted: Collection[HostPort], held: Collection[HostPort]) -> 
 _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 
-def _effective_requests(containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]]) -> Amounts:
-    """Return the requests of a whole pod with its pod slot; `inits` are in order, True marks a sidecar."""
-    running: Amounts = {}
-    peak: Amounts = {}
-    sidecars: Amounts = {}
-    for request in containers:
-        _add(running, request)
-    for request, is_sidecar in inits:
-        if is_sidecar:
-            _add(sidecars, request)
-            _add(running, request)
-            _raise(peak, sidecars)
-        else:
-            together = dict(sidecars)
-            _add(together, request)
-            _raise(peak, together)
-    _raise(peak, running)
-    return peak | {"pods": 1}
-
-
 def pod_requests(spec: Fields, *, with_steps: bool = True, status: Fields | None = None) -> Amounts:
-    """Return the effective request of a pod spec.
+    """Return the effective request of a pod spec, with its pod slot.
 
     Without `with_steps`, init containers that end are ignored. A resize in place, which the `status` of a running pod
     shows, counts where it differs from the spec.
     """
-    containers = [_container(item, status) for item in spec.blocks("containers")]
-    inits = [(_container(item, status), _is_sidecar(item)) for item in spec.blocks("initContainers")]
-    if not with_steps:
-        inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
-    overhead = amounts_in(spec.block("overhead")) if spec.has("overhead") else {}
-    total = _effective_requests(containers, inits)
+    running, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
+    for item in spec.blocks("containers"):
+        running.update(_container(item, status))
+    for item in spec.blocks("initContainers"):
+        request, is_sidecar = _container(item, status), _is_sidecar(item)
+        started = Counter(sidecars)
+        started.update(request)
+        if is_sidecar:
+            running.update(request)
+            sidecars = started
+        if is_sidecar or with_steps:
+            _raise(peak, started)
+    _raise(peak, running)
+    peak["pods"] = 1
     if spec.has("resources"):
-        _set_pod_level(spec, total)
-    _add(total, overhead)
-    return total
+        _set_pod_level(spec, peak)
+    if spec.has("overhead"):
+        peak.update(amounts_in(spec.block("overhead")))
+    return dict(peak)
 
 
 def _set_pod_level(spec: Fields, total: Amounts) -> None:
@@ -245,11 +235,6 @@ def amounts_in(fields: Fields) -> Amounts:
         except ValueError as error:
             fields.fault(str(error), name)
     return amounts
-
-
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
 
 
 def _raise(total: Amounts, level: Amounts) -> None:

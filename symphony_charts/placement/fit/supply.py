@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
@@ -34,7 +33,7 @@ def closed_domains(pools: Sequence[Pool], demands: Sequence[Demand]) -> list[Dom
         for node in nodes
         for pod in node.pods
         for term in pod.anti_affinity
-        for value in _values(node, term)
+        if (value := _value(node, term.key)) is not None
     }
     return [_closed_to(demand.shape, nodes, repelling) for demand in demands]
 
@@ -54,16 +53,14 @@ def _closed_to(
                 if _may_share_namespace(term, pod.namespace, shape.namespace)
                 and all(each.holds(pod.labels, "") for each in term.selector)
             )
-            for value in _values(node, term):
-                for pod in islice(found, 1):
-                    domains.setdefault(term.key, {}).setdefault(value, _why("its anti-affinity to", pod, term, value))
+            here, near = _value(node, term.key), next(found, None)
+            if here is not None and near is not None:
+                domains.setdefault(term.key, {}).setdefault(here, _why("its anti-affinity to", near, term, here))
     return domains
 
 
-def _values(node: Node, term: AntiAffinity) -> Iterator[str]:
-    value = node.labels.get(term.key, node.name if term.key == HOSTNAME else None)
-    if value is not None:
-        yield value
+def _value(node: Node | NodeClass, key: str) -> str | None:
+    return node.labels.get(key, node.name if key == HOSTNAME else None)
 
 
 def _may_share_namespace(term: AntiAffinity, one: str, other: str) -> bool:
@@ -155,7 +152,8 @@ class Cluster:
 def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     """Return node classes, request vectors, and the demands that fit each class."""
     dimensions = tuple(sorted({name for demand in demands for name, _ in demand.shape.requests} | {"pods"}))
-    keys = _relevant_keys(demands)
+    # The labels that some demand uses; an empty key stands for the node's name.
+    keys = tuple(sorted({key for demand in demands for key in demand.shape.node_keys}))
     closed = closed_domains(pools, demands)
     classes = tuple(_classes(pools, dimensions, keys, closed))
     needs = tuple(tuple(demand.shape.amount(name) for name in dimensions) for demand in demands)
@@ -175,21 +173,13 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     maybe = tuple(
-        {
-            node: uncertainty
-            for node in rooms
-            for uncertainty in islice(_uncertainties(classes[node], domains, labels.get(node)), 1)
-        }
-        if domains or labels
-        else {}
+        _maybe(rooms, classes, domains, labels) if domains or labels else {}
         for rooms, domains, (_, labels) in zip(possible, closed, filtered, strict=True)
     )
     fits = tuple(
-        {node: room for node, room in rooms.items() if node not in uncertainties} if uncertainties else rooms
-        for rooms, uncertainties in zip(possible, maybe, strict=True)
+        {node: room for node, room in rooms.items() if node not in uncertain} if uncertain else rooms
+        for rooms, uncertain in zip(possible, maybe, strict=True)
     )
-    splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
-    admitted = [_admitted(demand.shape, rooms, classes) for demand, rooms in zip(demands, fits, strict=True)]
     return Cluster(
         pools=tuple(pools),
         dimensions=dimensions,
@@ -201,16 +191,11 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         maybe=maybe,
         anti_affine=anti_affine,
         unknown=tuple(
-            (*demand.shape.unknown, *rules, *taints)
-            for demand, rules, taints in zip(demands, unknown, admitted, strict=True)
+            (*demand.shape.unknown, *rules, *_admitted(demand.shape, rooms, classes))
+            for demand, rules, rooms in zip(demands, unknown, fits, strict=True)
         ),
-        splits_zones=splits,
+        splits_zones=ZONE in keys and any(len(pool.zones) > 1 for pool in pools),
     )
-
-
-def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
-    """Return the labels that some demand uses; an empty key stands for the node's name."""
-    return tuple(sorted({key for demand in demands for key in demand.shape.node_keys}))
 
 
 def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
@@ -219,11 +204,11 @@ def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
     A new node has a unique name, and may have any value of a label that its pool does not fix.
     """
     for key, values in domains.items():
-        value = node.labels.get(key, node.name if key == HOSTNAME else None)
+        value = _value(node, key)
         if value in values:
             yield values[value]
         elif value is None and not node.is_live:
-            yield from islice(values.values(), 1)
+            yield next(iter(values.values()))
 
 
 def _classes(
@@ -243,16 +228,13 @@ def _classes(
 
 
 def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
-    more = pool.max_nodes - len(pool.nodes)
-    if more < 1:
-        return
-    usable = pool.usable
+    more, usable = pool.max_nodes - len(pool.nodes), pool.usable
     free = tuple(usable.get(name, 0) for name in dimensions)
     zones = pool.zones if ZONE in keys and len(pool.zones) > 1 else ("",)
     for zone in zones:
         # Every node has a name, unknown for new nodes; a zone may have a node even if not every zone gets one.
         labels = dict(pool.labels) | {HOSTNAME: ""} | ({ZONE: zone} if zone else {})
-        if more:
+        if more > 0:
             yield NodeClass(index, free, more // len(zones), labels, pool.taints, frozenset(), "", False)
 
 
@@ -265,8 +247,9 @@ def with_admission(shape: Shape) -> Shape:
 
 def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
     if any("/" in name for name, _ in shape.requests):
-        taints = filter(None, (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms))
-        yield from (f"a toleration of {taint.key}, which not every cluster adds" for taint in islice(taints, 1))
+        taints = (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms)
+        if taint := next(filter(None, taints), None):
+            yield f"a toleration of {taint.key}, which not every cluster adds"
 
 
 def _allowed(
@@ -293,14 +276,20 @@ def _allowed(
     return frozenset(allowed), uncertain
 
 
-def _uncertainties(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
-    for why in _closed(node, domains):
-        yield why, ""
-    if label:
-        yield (
-            f"it depends on the node label {label}, which no input sets and no model computes",
-            f"give `kubectl get nodes -o json`, or set {label} under `labels` in a pools.yaml",
-        )
+def _maybe(
+    rooms: Iterable[int], classes: Sequence[NodeClass], domains: Domains, labels: Mapping[int, str]
+) -> dict[int, tuple[str, str]]:
+    """Return the classes that live pods, or labels that may be missing, may close, each with the reason and advice."""
+    found: dict[int, tuple[str, str]] = {}
+    for node in rooms:
+        if why := next(_closed(classes[node], domains), ""):
+            found[node] = why, ""
+        elif label := labels.get(node):
+            found[node] = (
+                f"it depends on the node label {label}, which no input sets and no model computes",
+                f"give `kubectl get nodes -o json`, or set {label} under `labels` in a pools.yaml",
+            )
+    return found
 
 
 def _fits(

@@ -129,7 +129,7 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
         if amount > usable.get(resource, 0):
             offered = amount_text(resource, usable.get(resource, 0))
             reasons.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
-    shared = sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0))[0]
+    shared = sharing_fault(shape, pool, pool.labels)[0]
     if shared:
         reasons.append(("size", shared))
     if pool.max_nodes < 1:
@@ -155,11 +155,9 @@ def _smallest_reason(cluster: Cluster, demand: int) -> tuple[str, str]:
     numbers = sorted({cluster.classes[node].pool for node in cluster.allowed[demand]})
     open_pools = [cluster.pools[number] for number in numbers]
     faults = [slice_fault(cluster.demands[demand], pool) for pool in open_pools]
-    for pool in open_pools:
-        faults.append(sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0)))
-    for fault in faults:
-        if fault[0]:
-            return fault
+    faults += (sharing_fault(shape, pool, pool.labels) for pool in open_pools)
+    if fault := next((fault for fault in faults if fault[0]), None):
+        return fault
     return _too_large(shape, open_pools) if open_pools else _kept_out(cluster, shape)
 
 

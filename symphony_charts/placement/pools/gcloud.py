@@ -17,7 +17,6 @@ from symphony_charts.placement.pools.node_config import (
     autoscaled,
     cluster_settings,
     in_camel_case,
-    node_counts,
     read_node_config,
     uncertainty,
     unknown_keys,
@@ -38,9 +37,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
     config = pool.block("config")
     name = pool.text("name", required=True)
     zones = tuple(pool.texts("locations")) or cluster.zones
-    is_scaled = pool.block("autoscaling").flag("enabled")
-    low, high = node_counts(pool, max(1, len(zones)), in_camel_case, is_scaled=is_scaled)
-    settings = read_node_config(pool, name, cluster, in_camel_case, ("taints",))
+    settings = read_node_config(pool, name, zones, cluster, in_camel_case)
     uncertainties = list(unknown_keys(pool, "PACKABLE"))
     status = pool.text("status")
     if status not in ("", "RUNNING", "PROVISIONING", "RECONCILING"):
@@ -49,15 +46,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
     if not zones and not pool.block("autoscaling").number("totalMaxNodeCount"):
         text = "its zones are not said: one is counted, there may be more"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
-    settings = replace(
-        settings,
-        labels=config.mapping("labels"),
-        zones=zones,
-        min_nodes=low,
-        max_nodes=high,
-        max_pods=pool.block("maxPodsConstraint").number("maxPodsPerNode", minimum=1) or 110,
-        uncertainties=tuple(uncertainties),
-    )
+    settings = replace(settings, uncertainties=tuple(uncertainties))
     return make_pool(settings, catalog, Fields({}, config.at("machineType"), pool.faults)) if name else None
 
 

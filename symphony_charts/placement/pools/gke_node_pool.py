@@ -31,7 +31,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     for what, hint in _device_faults(machine, config.gpu_type, config.gpu_count, config.gpu_partition):
         machine_field.fault(what, "", hint)
     tpu = _tpu(config, machine, machine_field)
-    most = min(config.max_nodes, config.reservation_nodes.get(config.reservation, config.max_nodes))
+    most = min(config.max_nodes, config.cluster.reservations.get(config.reservation, config.max_nodes))
     node = _node_spec(config, machine)
     offer = allocatable(node) | _devices(config, machine, gpus) | config.hugepages
     offer["memory"] = max(0, offer["memory"] - sum(config.hugepages.values()))
@@ -44,7 +44,9 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         arch=machine.arch,
         allocatable=offer,
         accuracy="model" if node.reserved_cpu is None else "effective",
-        system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=config.calico, gcs_fuse=config.gcs_fuse),
+        system=system_profile(
+            gpu=gpus > 0, tpu=machine.chips > 0, calico=config.cluster.calico, gcs_fuse=config.cluster.gcs_fuse
+        ),
         labels=_labels(config, machine, gpu_type, gpus, tpu),
         taints=_taints(config, machine, gpus),
         zones=config.zones,
@@ -97,7 +99,7 @@ def _model_uncertainties(config: NodePoolConfig, machine: Machine) -> Iterator[U
         yield Uncertainty(text="nodes of Windows keep back more memory and disk than is known here")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
         yield Uncertainty(text="GPUs show up only after a driver was installed by hand", weight="PACKABLE")
-    if config.reservation and config.reservation not in config.reservation_nodes:
+    if config.reservation and config.reservation not in config.cluster.reservations:
         yield Uncertainty(
             text=f"how many nodes reservation {config.reservation} holds is not said here", weight="PACKABLE"
         )

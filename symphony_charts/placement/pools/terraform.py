@@ -18,7 +18,6 @@ from symphony_charts.placement.pools.node_config import (
     ClusterSettings,
     autoscaled,
     cluster_settings,
-    node_counts,
     read_node_config,
     uncertainty,
     unknown_keys,
@@ -58,33 +57,16 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
     config = pool.block("node_config")
     uncertainties = list(unknown_keys(config, "UNKNOWN") if name else unknown_keys(pool, "PACKABLE"))
     zones, zone_uncertainties = _where(pool, cluster)
-    is_scaled = bool(pool.block("autoscaling").data)
-    low, high = node_counts(pool, max(1, len(zones)), str, is_scaled=is_scaled)
     shown = name or pool.text("name", "name_prefix", required=True)
-    settings = read_node_config(pool, shown, cluster, str, ("taint", "effective_taints"))
+    settings = read_node_config(pool, shown, zones, cluster, str)
     uncertainties += settings.uncertainties
     if not pool.block("autoscaling").number("total_max_node_count"):
         uncertainties += zone_uncertainties
     if not any(pool.has(key) for key in ("autoscaling", "node_count", "initial_node_count")):
         text = "the number of nodes is not set: none is counted, there may be some"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
-    settings = replace(
-        settings,
-        labels=_labels(config),
-        zones=zones,
-        min_nodes=low,
-        max_nodes=high,
-        max_pods=pool.number("max_pods_per_node", minimum=1) or cluster.max_pods or 110,
-        uncertainties=tuple(uncertainties),
-    )
+    settings = replace(settings, uncertainties=tuple(uncertainties))
     return make_pool(settings, catalog, Fields({}, config.at("machine_type"), pool.faults)) if shown else None
-
-
-def _labels(config: Fields) -> dict[str, str]:
-    labels = config.mapping("labels")
-    for key, value in labels.items():
-        config.faults.is_unresolved(f"{key}={value}", config.at("labels"))
-    return labels
 
 
 def _is_zone(location: str) -> bool:
