@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import msgspec
+
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.pools.gke_node_pool import make_pool
@@ -28,7 +30,7 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     """Return the pools of one `gcloud container clusters describe`."""
     settings = cluster_settings(cluster, tuple(cluster.texts("locations")), in_camel_case)
     read = [read_node_pool(pool, catalog, settings) for pool in cluster.blocks("nodePools")]
-    return Pools(pools=tuple(pool for pool in read if pool is not None), autoscaled=tuple(autoscaled(cluster)))
+    return Pools(pools=tuple(filter(None, read)), autoscaled=tuple(autoscaled(cluster)))
 
 
 def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | None = None) -> Pool | None:
@@ -63,12 +65,12 @@ def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Ma
             continue
         seen.add(name)
         gpu = next(item.blocks("accelerators"), Fields({}, item.at("accelerators"), item.faults))
-        before = catalog.get(name)
+        before = catalog.get(name) or Machine(name=name, family="", vcpu=cpus, memory_mib=memory)
         kind = gpu.text("guestAcceleratorType")
         is_tpu = kind.startswith("ct") or "tpu" in kind
         count = gpu.number("guestAcceleratorCount") or 0
-        yield Machine(
-            name=name,
+        yield msgspec.structs.replace(
+            before,
             family=name.split("-")[0],
             arch="arm64" if item.text("architecture").upper() == "ARM64" else "amd64",
             vcpu=cpus,
@@ -76,10 +78,5 @@ def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Ma
             shared=item.flag("isSharedCpu"),
             gpu="" if is_tpu else kind,
             gpus=0 if is_tpu else count,
-            tpu=before.tpu if before else "",
-            chips=before.chips if before else 0,
-            topology=before.topology if before else "",
-            local_ssds=before.local_ssds if before else 0,
-            local_ssd_gib=before.local_ssd_gib if before else 375,
             sources=("gcloud",),
         )

@@ -12,7 +12,7 @@ from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.allocatable import NodeSpec, allocatable, system_profile
 from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, slice_hosts
 from symphony_charts.placement.pools.node_config import NodePoolConfig
-from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Amounts, Pool, Taint, Tpu, Uncertainty
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Amounts, Pool, Taint, Tpu, Uncertainty, is_zone
 
 _DEFAULT_MACHINE = "e2-medium"
 
@@ -175,10 +175,10 @@ def _labels(config: NodePoolConfig, machine: Machine, gpu_type: str, gpus: int, 
     if config.provisioning != "standard":
         labels[f"{prefix}gke-{config.provisioning}"] = "true"
     if config.zones:
-        zone, is_zone = config.zones[0], config.zones[0].count("-") >= 2
-        region = zone.rsplit("-", 1)[0] if is_zone else zone
+        zone = config.zones[0]
+        region = zone.rsplit("-", 1)[0] if is_zone(zone) else zone
         labels |= dict.fromkeys(("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"), region)
-        if is_zone and len(config.zones) == 1:
+        if is_zone(zone) and len(config.zones) == 1:
             labels |= dict.fromkeys((ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.gke.io/zone"), zone)
     if gpus:
         labels |= {f"{prefix}gke-accelerator": gpu_type, f"{prefix}gke-gpu": "true"}

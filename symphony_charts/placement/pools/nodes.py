@@ -6,7 +6,7 @@ node, and the DaemonSets give the system load of a new node.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -28,6 +28,8 @@ from symphony_charts.placement.fit.podspec import (
 from symphony_charts.placement.pools.node_config import read_taints
 from symphony_charts.placement.pools.pool import (
     GKE_POOL_LABEL,
+    HOSTNAME,
+    ZONE,
     Amounts,
     HostPort,
     Node,
@@ -48,7 +50,7 @@ _POOL_LABELS = (
     "node.kubernetes.io/instance-type",
 )
 # Labels that differ between the nodes of one pool and so do not apply to new nodes.
-_OF_ONE_NODE = ("kubernetes.io/hostname", "topology.gke.io/zone", "topology.kubernetes.io/zone")
+_OF_ONE_NODE = (HOSTNAME, "topology.gke.io/zone", ZONE)
 _GONE = {"Succeeded", "Failed"}
 # Taints of a node's present condition, which new nodes of its pool do not have.
 _CONDITIONS = frozenset(
@@ -93,7 +95,7 @@ def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
 class _Load:
     """The pods of one node, their requests, and their host ports; `nominated` are pods that are still to come."""
 
-    used: Amounts = field(default_factory=dict)
+    used: Counter[str] = field(default_factory=Counter)
     ports: set[HostPort] = field(default_factory=set)
     pods: list[PresentPod] = field(default_factory=list)
     nominated: list[str] = field(default_factory=list)
@@ -109,8 +111,7 @@ def _load(pods: Iterable[Fields]) -> dict[str, _Load]:
         load = loads[node]
         if not spec.has("nodeName"):
             load.nominated.append(f"{meta.text('namespace')}/{meta.text('name')}")
-        for name, amount in pod_requests(spec, status=status).items():
-            load.used[name] = load.used.get(name, 0) + amount
+        load.used.update(pod_requests(spec, status=status))
         load.ports |= pod_ports(spec)
         load.pods.append(
             PresentPod(
@@ -134,7 +135,7 @@ def _read_node(item: Fields, loads: Mapping[str, _Load]) -> Node:
     return Node(
         name=name,
         allocatable=allocatable,
-        free={resource: amount - load.used.get(resource, 0) for resource, amount in allocatable.items()},
+        free={resource: amount - load.used[resource] for resource, amount in allocatable.items()},
         labels=meta.mapping("labels"),
         taints=tuple(dict.fromkeys((*read_taints(spec, "taints"), *_condition_taints(item)))),
         ports=frozenset(load.ports),
@@ -186,7 +187,7 @@ def _make_pool(
             "pods were not given: the requests of GKE's system pods are subtracted, although these are not GKE nodes;"
             " give `kubectl get nodes,pods -A -o json`, or --system"
         )
-    zones = sorted({node.labels.get("topology.kubernetes.io/zone", "") for node in nodes} - {""})
+    zones = sorted({node.labels.get(ZONE, "") for node in nodes} - {""})
     return Pool(
         name=name,
         source=faults.file,
@@ -219,14 +220,13 @@ def _make_pool(
 
 def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
     """Return the total requests of the DaemonSets whose pods run on such a node."""
-    total: Amounts = {}
+    total = Counter[str]()
     for daemon in daemons:
         spec = daemon.block("spec").block("template").block("spec")
         fits = labels_match(spec.mapping("nodeSelector"), read_node_affinity(spec), labels)
         if fits and untolerated_taint(read_tolerations(spec), taints) is None:
-            for name, amount in pod_requests(spec).items():
-                total[name] = total.get(name, 0) + amount
-    return total
+            total.update(pod_requests(spec))
+    return dict(total)
 
 
 def _provisioning(labels: Mapping[str, str]) -> Provisioning:

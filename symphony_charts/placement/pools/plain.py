@@ -56,7 +56,7 @@ def read_plain(top: Fields, catalog: Catalog) -> Pools:
         else:
             item.fault("machine_type or allocatable is needed")
     workloads = () if top.text("kube_system") == "elsewhere" else None
-    return Pools(pools=tuple(pool for pool in pools if pool is not None), workloads=workloads)
+    return Pools(pools=tuple(filter(None, pools)), workloads=workloads)
 
 
 def _refuse_unknown(item: Fields, known: Set[str]) -> None:

@@ -40,6 +40,11 @@ Provisioning = Literal["standard", "spot", "preemptible", "flex-start"]
 Weight = Literal["UNKNOWN", "PACKABLE", "PROVEN"]
 
 
+def is_zone(location: str) -> bool:
+    """Return True if `location` is a zone such as us-central1-a, False if it is a region."""
+    return location.count("-") >= 2
+
+
 class HostPort(NamedTuple):
     """A port of the node; `address` is one of the node's addresses, empty for all of them."""
 
@@ -207,8 +212,7 @@ class Pool:
         label = self.labels.get("topology.kubernetes.io/region", "")
         if label or not self.zones:
             return label
-        zone = self.zones[0]
-        return zone.rsplit("-", 1)[0] if zone.count("-") >= 2 else zone
+        return self.zones[0].rsplit("-", 1)[0] if is_zone(self.zones[0]) else self.zones[0]
 
     @property
     def is_spot(self) -> bool:

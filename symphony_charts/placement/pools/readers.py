@@ -181,8 +181,7 @@ def _reader(read: Callable[[Fields, Catalog], Pools]) -> _Reader:
 
 
 def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    node_pools = [read_node_pool(item, catalog) for item in _listed(data, faults)]
-    return Pools(pools=tuple(pool for pool in node_pools if pool is not None))
+    return Pools(pools=tuple(filter(None, (read_node_pool(item, catalog) for item in _listed(data, faults)))))
 
 
 def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
