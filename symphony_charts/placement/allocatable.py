@@ -13,6 +13,7 @@ from typing import Literal
 
 from symphony_charts.formats.quantity import GIB, MIB
 
+# Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices as counts.
 Amounts = dict[str, int]
 
 EVICTION_MEMORY = 100 * MIB

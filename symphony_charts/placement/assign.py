@@ -11,6 +11,7 @@ from symphony_charts.errors import PlacementError, Problem, SpecError
 from symphony_charts.formats.data import maps, merge_overlay, sub
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.kinds.registry import KINDS
+from symphony_charts.placement.allocatable import Amounts
 from symphony_charts.placement.assign_rules import (
     DEVICE_TOLERATIONS,
     Decision,
@@ -19,7 +20,7 @@ from symphony_charts.placement.assign_rules import (
     joint_pool,
     pool_selector,
 )
-from symphony_charts.placement.pools.pool import Amounts, Pool, Pools
+from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.spec.model import Experiment, PodSettings, Process
 from symphony_charts.spec.pods import Pod, pods_of
 from symphony_charts.spec.sources import Assignment, Placement, Toleration, topology_of

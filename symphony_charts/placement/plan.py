@@ -213,7 +213,8 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
     if len(cluster.demands) * len(cluster.classes) > _MOST_WORK:
         tries = tries[:1]
     best = min((pack(cluster, order) for order in tries), key=lambda packing: worth(cluster, packing))
-    if _left(cluster, best) == 0 or cannot_fit(cluster):
+    _, left, *_ = worth(cluster, best)
+    if left == 0 or cannot_fit(cluster):
         return best, True
     pairs = zip(cluster.demands, cluster.fits, strict=True)
     placeable = tuple(demand if rooms else Demand(demand.shape, []) for demand, rooms in pairs)
@@ -222,10 +223,6 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
         missing = {i: cluster.demands[i].count for i, rooms in enumerate(cluster.fits) if not rooms}
         return Packing(result.nodes, missing), True
     return best, result is False
-
-
-def _left(cluster: Cluster, packing: Packing) -> int:
-    return sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
 
 
 def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Group]:
@@ -304,7 +301,7 @@ def _uses(cluster: Cluster, packing: Packing) -> Iterator[PoolUse]:
                 used[name] += (have - left) * filled.count
                 offered[name] += have * filled.count
         nodes = sum(filled.count for filled in filled_nodes)
-        each = default_prices().price_of(pool, spot=pool.is_spot)
+        each = default_prices().price(pool, spot=pool.is_spot)
         price = None if each is None else round(each * nodes, 6)
         yield PoolUse(pool=pool, nodes=nodes, used=used, offered=offered, price=price, filled=tuple(filled_nodes))
 

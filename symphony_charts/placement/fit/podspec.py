@@ -11,7 +11,8 @@ from collections.abc import Collection, Container, Iterable, Mapping
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort, Requirement, Taint
+from symphony_charts.placement.allocatable import Amounts
+from symphony_charts.placement.pools.pool import AntiAffinity, HostPort, Requirement, Taint
 from symphony_charts.spec.sources import Toleration
 
 # Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, NodeAffinity, NodePorts).

@@ -67,9 +67,8 @@ def _verdicts(groups: Iterable[Group]) -> dict[tuple[int, str], Verdict]:
 
 
 def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
-    weight = "UNKNOWN" if verdict == "UNKNOWN" else "PACKABLE"
     uncertainties = list(_uncertainties(cluster, group.demand))
-    pool, uncertainty = next((pair for pair in uncertainties if pair[1].weight == weight), uncertainties[0])
+    pool, uncertainty = next((pair for pair in uncertainties if pair[1].weight == verdict), uncertainties[0])
     others = sum(other.weight != "PROVEN" for _, other in uncertainties) - 1
     more = f", and {others} more" if others > 0 else ""
     hint = "give what GKE says of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"

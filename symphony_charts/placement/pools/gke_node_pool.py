@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.placement.allocatable import NodeSpec, allocatable, system_profile
+from symphony_charts.placement.allocatable import Amounts, NodeSpec, allocatable, system_profile
 from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, slice_hosts
 from symphony_charts.placement.pools.node_config import NodePoolConfig
-from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Amounts, Pool, Taint, Tpu, Uncertainty, is_zone
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Pool, Taint, Tpu, Uncertainty, is_zone
 
 _DEFAULT_MACHINE = "e2-medium"
 

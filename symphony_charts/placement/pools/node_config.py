@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import GIB, MIB
-from symphony_charts.placement.pools.pool import Amounts, Provisioning, Taint, Uncertainty, Weight
+from symphony_charts.placement.allocatable import Amounts
+from symphony_charts.placement.pools.pool import Provisioning, Taint, Uncertainty, Weight
 
 _NOTHING: tuple[object, ...] = (None, "", [], {})
 

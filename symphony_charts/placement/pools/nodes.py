@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.allocatable import system_profile
+from symphony_charts.placement.allocatable import Amounts, system_profile
 from symphony_charts.placement.catalog import Catalog, slice_hosts
 from symphony_charts.placement.fit.podspec import (
     amounts_in,
@@ -30,7 +30,6 @@ from symphony_charts.placement.pools.pool import (
     GKE_POOL_LABEL,
     HOSTNAME,
     ZONE,
-    Amounts,
     HostPort,
     Node,
     Pool,

@@ -9,7 +9,7 @@ from os.path import normpath
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from symphony_charts.placement.allocatable import memory_margin
+from symphony_charts.placement.allocatable import Amounts, memory_margin
 from symphony_charts.placement.catalog import Catalog, default_catalog
 
 # Advice for clusters whose pools no reader can read.
@@ -33,8 +33,6 @@ _MODELLED = {
     },
 }  # fmt: skip
 
-# Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices as counts.
-Amounts = dict[str, int]
 Accuracy = Literal["live", "stated", "effective", "model"]
 Provisioning = Literal["standard", "spot", "preemptible", "flex-start"]
 Weight = Literal["UNKNOWN", "PACKABLE", "PROVEN"]
