@@ -265,10 +265,9 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
 
 
 def _is_kind(pool: Pool, gpus: int, kind: str | None) -> bool:
-    has = pool.usable.get("nvidia.com/gpu", 0)
     if gpus:
-        return has > 0 and (kind is None or gpu_matches(kind, pool.gpu_type))
-    return has == 0 and pool.tpu is None
+        return kind is None or gpu_matches(kind, pool.gpu_type)
+    return not pool.usable.get("nvidia.com/gpu") and pool.tpu is None
 
 
 def _waste(pool: Pool, need: dict[str, int], *, wants_spot: bool) -> tuple[object, ...]:
@@ -303,8 +302,10 @@ def _machine_name(pool: Pool) -> str:
 GPU_KEY = "nvidia.com/gpu"
 
 
-def decide_like_symphony(assignment: Assignment, pools: Pools) -> Decision:
+def decide_like_symphony(assignment: Assignment, pools: Pools | None) -> Decision:
     """Return Symphony's decision. Raises PlacementError if no pool matches, SpecError for wrong use."""
+    if pools is None:
+        raise SpecError.one("formula: symphony needs the node pools", "placement.pools", "give --pools FILE")
     mode, name = assignment.assign_to, assignment.node_pool_name
     is_free = mode == "resource" and name is None
     pool = _first(assignment, pools) if is_free else _required_pool(assignment, pools)

@@ -25,8 +25,6 @@ from symphony_charts.placement.pools.pool import HOSTNAME, Pool, Pools
 from symphony_charts.placement.prices import default_prices
 from symphony_charts.placement.remediation import with_remediations
 
-__all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
-
 # Beyond this many demands times classes of nodes, trying other orders costs more than it gains.
 _MOST_WORK = 4096
 _WAIT_OR_GROW = "wait until they run, delete them, or raise max_nodes"
@@ -109,9 +107,6 @@ class _Loads:
             if beside.demands != without.demands
         )
 
-    def changed(self, change: Callable[[Cluster], Cluster]) -> _Loads:
-        return _Loads(change(self.own), change(self.system), change(self.full))
-
 
 def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", experiment: str = "") -> Plan:
     """Return the plan of the `demands`, as one gang of the kind `gang` unless ``none``; `experiment` is the title.
@@ -131,7 +126,7 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
     judged = list(_groups(loads, packing, is_certain=is_certain))
 
     def groups_without(without: Callable[[Cluster], Cluster]) -> list[Group]:
-        part = loads.changed(without)
+        part = _Loads(without(loads.own), without(loads.system), without(loads.full))
         best, certain = _best_packing(part.own)
         return list(_groups(part, best, is_certain=certain))
 

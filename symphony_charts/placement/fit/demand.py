@@ -13,6 +13,7 @@ from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.registry import KINDS, kind_for
 from symphony_charts.placement.allocatable import Amounts
 from symphony_charts.placement.fit.podspec import (
+    REQUIRED,
     NodeAffinity,
     gpus_at_once,
     pod_ports,
@@ -32,7 +33,6 @@ _SCHEDULERS = frozenset(
 _OUTSIDE = frozenset(
     {"resourceClaims", "schedulingGates", "runtimeClassName", "os", "affinity", "topologySpreadConstraints"}
 )
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOPOLOGIES = ("kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology")
 
 
@@ -222,7 +222,7 @@ def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
         yield f"runtimeClassName {spec.text('runtimeClassName')}, which may add overhead and choose nodes"
     if spec.block("os").text("name") not in ("", "linux"):
         yield f"the operating system {spec.block('os').text('name')}"
-    if any(True for _ in spec.block("affinity").block("podAffinity").blocks(_REQUIRED)):
+    if any(True for _ in spec.block("affinity").block("podAffinity").blocks(REQUIRED)):
         yield "required pod affinity"
     for spread in spec.blocks("topologySpreadConstraints"):
         if spread.text("whenUnsatisfiable") != "ScheduleAnyway":

@@ -17,6 +17,7 @@ from symphony_charts.spec.sources import Toleration
 
 # Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, NodeAffinity, NodePorts).
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 Term = tuple[Requirement, ...]
 NodeAffinity = tuple[Term, ...]  # one of the terms must hold; a term without requirements never holds
 
@@ -161,7 +162,7 @@ def read_node_affinity(spec: Fields) -> NodeAffinity | None:
     """Return the required node affinity of a pod spec; None when there is none."""
     if not spec.has("affinity"):
         return None
-    required = spec.block("affinity").block("nodeAffinity").block("requiredDuringSchedulingIgnoredDuringExecution")
+    required = spec.block("affinity").block("nodeAffinity").block(REQUIRED)
     if not required.data:
         return None
     return tuple(_term(item) for item in required.blocks("nodeSelectorTerms"))
@@ -174,7 +175,7 @@ def read_anti_affinity(spec: Fields) -> tuple[AntiAffinity, ...]:
     """
     if not spec.has("affinity"):
         return ()
-    terms = spec.block("affinity").block("podAntiAffinity").blocks("requiredDuringSchedulingIgnoredDuringExecution")
+    terms = spec.block("affinity").block("podAntiAffinity").blocks(REQUIRED)
     return tuple(
         AntiAffinity(
             key=term.text("topologyKey"),

@@ -48,10 +48,8 @@ def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], 
     for group in groups:
         best, next_best = certain[group.demand, group.name], likely[group.demand, group.name]
         if group.verdict == "NO":
-            growing = next(
-                (uncertainty.text for _, uncertainty in _uncertainties(cluster, group.demand) if uncertainty.may_grow),
-                next(iter(pools.autoscaled), ""),
-            )
+            texts = (each.text for _, each in _uncertainties(cluster, group.demand) if each.may_grow)
+            growing = next(iter((*texts, *pools.autoscaled)), "")
             yield replace(group, verdict="UNKNOWN", why=f"{group.why}; but {growing}") if growing else group
         elif group.verdict == "PROVEN" and best != "PROVEN":
             weight: Verdict = "PACKABLE" if next_best in ("PROVEN", "PACKABLE") else "UNKNOWN"
@@ -84,12 +82,8 @@ def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncerta
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
     """Return the cluster without pools that have uncertainties of these weights."""
-    doubtful = {
-        number
-        for number, pool in enumerate(cluster.pools)
-        if any(each.weight in weights for each in pool.uncertainties)
-    }
-    return cluster.restricted(lambda _, node: cluster.classes[node].pool not in doubtful) if doubtful else cluster
+    doubtful = [any(each.weight in weights for each in pool.uncertainties) for pool in cluster.pools]
+    return cluster.restricted(lambda _, node: not doubtful[cluster.classes[node].pool]) if any(doubtful) else cluster
 
 
 _KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}
@@ -232,13 +226,11 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     pool = cluster.pools[cluster.classes[best].pool]
     more = -(-missing // rooms[best])
     names = sorted({cluster.pools[cluster.classes[node].pool].name for node in rooms})
-    full = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
-    limit = (
-        f"its maximum of {pool.max_nodes} node{'s' * (pool.max_nodes != 1)}"
-        if len(names) == 1
-        else "their maximum of nodes"
-    )
-    what = f"{count - missing} of {count} fit; {full} {'is' if len(names) == 1 else 'are'} full at {limit}"
+    if len(names) == 1:
+        full = f"{pool.name} is full at its maximum of {pool.max_nodes} node{'s' * (pool.max_nodes != 1)}"
+    else:
+        full = f"{', '.join(names[:3])}{' and others' * (len(names) > 3)} are full at their maximum of nodes"
+    what = f"{count - missing} of {count} fit; {full}"
     if pool.is_multi_host:
         slices = -(-missing // max(1, pool.max_nodes))
         more_pools = f"add {slices} pool{'s' if slices > 1 else ''} like {pool.name}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.formats.field_reader import Fields
+from symphony_charts.formats.names import nearest
 from symphony_charts.placement.allocatable import Amounts, NodeSpec, allocatable, system_profile
 from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, slice_hosts
 from symphony_charts.placement.pools.node_config import NodePoolConfig
@@ -23,7 +24,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     if not config.machine_type:
         machine = _machine_of_labels(config) or machine
     if machine is None:
-        near = catalog.nearest(config.machine_type)
+        near = nearest(config.machine_type, catalog.machines)
         hint = f'did you mean "{near}"? ' * bool(near) + "`symph catalog refresh FILE` adds what gcloud lists"
         machine_field.fault(f'unknown machine type "{config.machine_type}"', "", hint)
         return None
@@ -61,9 +62,8 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         reservation=config.reservation,
         queued=config.queued,
         selector=(GKE_POOL_LABEL, config.name),
-        notes=()
-        if config.machine_type or not machine.name
-        else (f"machine_type is not set: GKE takes {machine.name}",),
+        notes=(f"machine_type is not set: GKE takes {machine.name}",)
+        * (not config.machine_type and bool(machine.name)),
         uncertainties=(*config.uncertainties, *_model_uncertainties(config, machine)),
         local_ssds=machine.local_ssds
         or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds,
@@ -79,7 +79,6 @@ def _machine_of_labels(config: NodePoolConfig) -> Machine | None:
     return Machine(
         name="",
         family="",
-        arch="amd64",
         vcpu=int(cpu),
         memory_mib=int(memory),
         gpu=config.labels.get("gpu_type", "") if has_gpus else "",

@@ -170,8 +170,8 @@ def _make_pool(
     labels = {k: v for k, v in first.labels.items() if all(n.labels.get(k) == v for n in nodes)}
     machine = catalog.get(labels.get("node.kubernetes.io/instance-type", ""))
     gpus, chips = allocatable.get("nvidia.com/gpu", 0), allocatable.get("google.com/tpu", 0)
-    shared = (taint for taint in nodes[0].taints if all(taint in node.taints for node in nodes))
-    taints = tuple(taint for taint in shared if taint.key not in _CONDITIONS)
+    lasting = (taint for taint in first.taints if taint.key not in _CONDITIONS)
+    taints = tuple(taint for taint in lasting if all(taint in node.taints for node in nodes))
     system = daemon_requests(daemons, labels, taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
     if not knows_load:
         nodes = [_on(node, {}, system) for node in nodes]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from os.path import normpath
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -241,9 +240,8 @@ class Pools:
 
     def get(self, name: str) -> Pool | None:
         """Return the pool of that name (its own, or Cloudwise's label ``name``), or None."""
-        named = (pool for pool in self.pools if pool.name == name)
-        labelled = (pool for pool in self.pools if pool.labels.get("name") == name)
-        return next(chain(named, labelled), None)
+        fitting = [pool for pool in self.pools if name in (pool.name, pool.labels.get("name"))]
+        return min(fitting, key=lambda pool: pool.name != name, default=None)
 
     @property
     def needs_labels(self) -> bool:

@@ -41,7 +41,7 @@ def read_pools(
     line.
     """
     if name.endswith((".tf", ".hcl")):
-        raise _removed("Terraform's language HCL", name)
+        raise SpecError.one("Terraform's language HCL is not read", at=name, next=_INSTEAD)
     documents = _documents(text)
     read = [_parse(document, name) for document in documents]
 
@@ -103,7 +103,7 @@ def _reader_of(data: object, name: str) -> _Reader:
     if isinstance(data, dict):
         for keys, kind in _REMOVED:
             if all(key in data for key in keys):
-                raise _removed(kind, name)
+                raise SpecError.one(f"{kind} is not read", at=name, next=_INSTEAD)
         for keys, reader in _READERS:
             if all(key in data for key in keys):
                 return reader
@@ -114,10 +114,6 @@ def _reader_of(data: object, name: str) -> _Reader:
         at=name,
         next="give a Terraform plan or state, gcloud's or kubectl's JSON, or a pools.yaml (symph init)",
     )
-
-
-def _removed(kind: str, name: str) -> SpecError:
-    return SpecError.one(f"{kind} is not read", at=name, next=_INSTEAD)
 
 
 def merge(several: Iterable[Pools]) -> Pools:

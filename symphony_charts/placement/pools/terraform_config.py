@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -117,7 +117,7 @@ _MISSING = object()
 class Scope:
     """The values of names: ``var``, ``local`` and resources."""
 
-    names: Mapping[str, object] = field(default_factory=dict)
+    names: Mapping[str, object]
 
     def value(self, reference: str) -> object:
         """Return the value of a reference such as ``var.zone``, or `_MISSING`."""
