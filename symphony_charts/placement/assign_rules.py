@@ -299,8 +299,6 @@ def _machine_name(pool: Pool) -> str:
 # takes the first pool of the file, and selects by the label ``name``. Source: SurrealAI/symphony,
 # symphony/kube/machine_dispatcher.py.
 
-GPU_KEY = "nvidia.com/gpu"
-
 
 def decide_like_symphony(assignment: Assignment, pools: Pools | None) -> Decision:
     """Return Symphony's decision. Raises PlacementError if no pool matches, SpecError for wrong use."""
@@ -358,10 +356,10 @@ def _requests(
             key=taint.key, operator="Equal" if taint.value else None, value=taint.value or None, effect=taint.effect
         )
         for taint in pool.taints
-        if (taint.key, taint.value) != (GPU_KEY, "present")
+        if (taint.key, taint.value) != ("nvidia.com/gpu", "present")
     ]
     if "gpu_count" in pool.labels:
-        tolerations.append(DEVICE_TOLERATIONS[GPU_KEY])
+        tolerations.append(DEVICE_TOLERATIONS["nvidia.com/gpu"])
     return Decision(
         mode=assignment.assign_to,
         pool=pool.name,

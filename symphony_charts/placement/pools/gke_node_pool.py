@@ -15,12 +15,10 @@ from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, sli
 from symphony_charts.placement.pools.node_config import NodePoolConfig
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Pool, Taint, Tpu, Uncertainty, is_zone
 
-_DEFAULT_MACHINE = "e2-medium"
-
 
 def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -> Pool | None:
     """Return the pool of `config`; None, with a fault at `machine_field`, if its machine type is unknown."""
-    machine = catalog.get(config.machine_type or _DEFAULT_MACHINE)
+    machine = catalog.get(config.machine_type or "e2-medium")
     if not config.machine_type:
         machine = _machine_of_labels(config) or machine
     if machine is None:
