@@ -67,8 +67,7 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
     if placement.topology and experiment.workload.gang != "native":  # native gangs set it in their PodGroup
         strength, label = topology_of(placement.topology)
         annotations[f"kueue.x-k8s.io/podset-{strength}-topology"] = label
-    is_exclusive = placement.exclusive and not _exclusive_annotation(experiment)
-    terms = [_exclusive(experiment, placement.exclusive)] if is_exclusive and placement.exclusive else []
+    terms = [_exclusive(experiment)] if placement.exclusive and not _exclusive_annotation(experiment) else []
     return _with_rules(settings, selector, tolerations, annotations, terms)
 
 
@@ -141,14 +140,14 @@ def _exclusive_annotation(experiment: Experiment) -> str:
     return kind.exclusive if kind else ""
 
 
-def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
+def _exclusive(experiment: Experiment) -> dict[str, object]:
     selector = {
         "matchExpressions": [
             {"key": _EXPERIMENT_LABEL, "operator": "Exists"},
             {"key": _EXPERIMENT_LABEL, "operator": "NotIn", "values": [experiment.name]},
         ]
     }
-    return {"labelSelector": selector, "topologyKey": topology}
+    return {"labelSelector": selector, "topologyKey": experiment.placement.exclusive}
 
 
 # Marks rendered pods with the chosen pool. Outside of symph.dev, whose keys only the chart may set.

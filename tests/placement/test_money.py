@@ -19,17 +19,8 @@ from symphony_charts.placement.report import money_data, money_lines
 from symphony_charts.spec.sources import Toleration
 
 MIB = 1 << 20
-OWN = {
-    "date": "2026-11-01",
-    "source": "a list",
-    "regions": {
-        "us-central1": {
-            "units": {"n1": [0.03, 0.004, 0.01, 0.001]},
-            "gpus": {"nvidia-tesla-v100": [2.0, 1.0]},
-            "ssd_gib": 0.0001,
-        }
-    },
-}
+REGION = {"units": {"n1": [0.03, 0.004, 0.01, 0.001]}, "gpus": {"nvidia-tesla-v100": [2.0, 1.0]}, "ssd_gib": 0.0001}
+OWN = {"date": "2026-11-01", "source": "a list", "regions": {"us-central1": REGION}}
 TABLE = msgspec.convert(OWN, PriceTable)
 
 
@@ -123,10 +114,7 @@ def test_a_list_of_libcloud_is_read() -> None:
     compute = {"gce_instances": {"n1": {"cpu": price, "ram": price}}, "gce_disks": {"Local SSD": price}}
     table = read_prices(json.dumps({"updated": 1740936978, "compute": compute}).encode(), "libcloud")
     assert table.origin("mars") == ("2025-03-02", "libcloud")
-    assert (table.price(node("n1-standard-1", "mars")), table.price(node("n1-standard-1", "moon"))) == (
-        0.5 + 3.75 * 0.5,
-        None,
-    )
+    assert [table.price(node("n1-standard-1", region)) for region in ("mars", "moon")] == [0.5 + 3.75 * 0.5, None]
 
 
 def karpenter(prices: dict[str, float], spot: dict[str, float]) -> PriceTable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
@@ -127,7 +128,7 @@ class Cluster:
     classes: tuple[NodeClass, ...]
     demands: tuple[Demand, ...]
     needs: tuple[Vector, ...]
-    allowed: tuple[frozenset[int], ...]
+    allowed: tuple[tuple[int, ...], ...]
     fits: tuple[dict[int, int], ...]
     maybe: tuple[dict[int, tuple[str, str]], ...]
     anti_affine: tuple[frozenset[int], ...]
@@ -159,17 +160,19 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     needs = tuple(tuple(demand.shape.amount(name) for name in dimensions) for demand in demands)
     groups: dict[object, tuple[tuple[str, ...], list[int]]] = {}
     for index, node in enumerate(classes):
-        values = tuple(node.labels.get(key) for key in keys)
         open_keys = tuple(key for key in keys if key not in node.labels and pools[node.pool].leaves_open(key))
+        values = tuple(node.labels.get(key) for key in keys)
         alike = (values, node.taints, node.ports, node.name if "" in keys else "", open_keys)
         groups.setdefault(alike, (open_keys, []))[1].append(index)
-    filtered = [_allowed(with_admission(demand.shape), classes, groups.values()) for demand in demands]
+    # Most demands have the same rules.
+    allowed_by = cache(partial(_allowed, classes, groups.values()))
+    filtered = [allowed_by(replace(with_admission(each.shape), requests=(), labels=())) for each in demands]
     allowed = tuple(found for found, _ in filtered)
     anti_affine, unknown = _anti_affine(demands)
     frees = [node.free for node in classes]
     distinct = set(frees)
     possible = tuple(
-        _fits(need, sorted(allow), frees, distinct, alone=index in anti_affine[index])
+        _fits(need, allow, frees, distinct, alone=index in anti_affine[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     maybe = tuple(
@@ -253,8 +256,8 @@ def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) 
 
 
 def _allowed(
-    shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]]
-) -> tuple[frozenset[int], dict[int, str]]:
+    classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]], shape: Shape
+) -> tuple[tuple[int, ...], dict[int, str]]:
     """Return the node classes that labels, taints and host ports may allow; equal classes are evaluated once.
 
     The second value gives, for classes that depend on a label that their nodes may or may not have, this label.
@@ -273,7 +276,7 @@ def _allowed(
             required = (requirement.key for term in shape.affinity or () for requirement in term)
             asked = next(key for key in (*selector, *required) if key in open_keys)
             uncertain |= dict.fromkeys(members, asked)
-    return frozenset(allowed), uncertain
+    return tuple(sorted(allowed)), uncertain
 
 
 def _maybe(

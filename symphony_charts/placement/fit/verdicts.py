@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from symphony_charts.formats.names import nearest
@@ -43,8 +44,10 @@ def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], 
     if not pools.autoscaled and not any(pool.uncertainties for pool in cluster.pools):
         yield from groups
         return
-    certain = _verdicts(judge(lambda part: _without(part, ("PACKABLE", "UNKNOWN"))))
-    likely = _verdicts(judge(lambda part: _without(part, ("UNKNOWN",))))
+    certain, likely = (
+        {(each.demand, each.name): each.verdict for each in judge(partial(_without, weights=weights))}
+        for weights in (("PACKABLE", "UNKNOWN"), ("UNKNOWN",))
+    )
     for group in groups:
         best, next_best = certain[group.demand, group.name], likely[group.demand, group.name]
         if group.verdict == "NO":
@@ -58,10 +61,6 @@ def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], 
             yield _bounded(cluster, group, "UNKNOWN")
         else:
             yield group
-
-
-def _verdicts(groups: Iterable[Group]) -> dict[tuple[int, str], Verdict]:
-    return {(group.demand, group.name): group.verdict for group in groups}
 
 
 def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:

@@ -65,7 +65,6 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
     for item in items:
         sorted_items[item.text("kind") or "Node"].append(item)
     load = _load(sorted_items["Pod"])
-    knows_load = bool(sorted_items["Pod"])
     pools: dict[tuple[str, str], list[Node]] = defaultdict(list)
     uncertainties: dict[tuple[str, str], list[Uncertainty]] = defaultdict(list)
     for item in sorted_items["Node"]:
@@ -76,7 +75,7 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
         for pod in load[node.name].nominated[:1]:
             text = f"node {node.name} keeps room for the pending pod {pod}, which may go elsewhere"
             uncertainties[pool].append(Uncertainty(text=text, weight="PROVEN", may_grow=True))
-    daemons = sorted_items["DaemonSet"]
+    daemons, knows_load = sorted_items["DaemonSet"], bool(sorted_items["Pod"])
     return [
         _make_pool(key, nodes, daemons, knows_load, faults, catalog, uncertainties[key]) for key, nodes in pools.items()
     ]
