@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import compress
+from operator import floordiv
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
@@ -169,10 +171,9 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     filtered = [allowed_by(replace(with_admission(each.shape), requests=(), labels=())) for each in demands]
     allowed = tuple(found for found, _ in filtered)
     anti_affine, unknown = _anti_affine(demands)
-    frees = [node.free for node in classes]
-    distinct = set(frees)
+    distinct = {node.free for node in classes}
     possible = tuple(
-        _fits(need, allow, frees, distinct, alone=index in anti_affine[index])
+        _fits(need, allow, classes, distinct, alone=index in anti_affine[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     maybe = tuple(
@@ -296,12 +297,12 @@ def _maybe(
 
 
 def _fits(
-    need: Vector, allowed: Iterable[int], frees: Sequence[Vector], distinct: Iterable[Vector], *, alone: bool
+    need: Vector, allowed: Iterable[int], classes: Sequence[NodeClass], distinct: Iterable[Vector], *, alone: bool
 ) -> dict[int, int]:
-    """Return the number of pods that fit on each class; `frees` are the free resources of all classes."""
-    wanted = [(index, amount) for index, amount in enumerate(need) if amount]
-    rooms = {free: min(free[index] // amount for index, amount in wanted) for free in distinct}
-    found = ((number, rooms[frees[number]]) for number in allowed)
+    """Return the number of pods that fit on each class; `distinct` are the free resources that some class has."""
+    amounts = [amount for amount in need if amount]
+    rooms = {free: min(map(floordiv, compress(free, need), amounts)) for free in distinct}
+    found = ((number, rooms[classes[number].free]) for number in allowed)
     return {number: 1 if alone else room for number, room in found if room}
 
 
