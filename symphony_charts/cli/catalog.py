@@ -10,7 +10,7 @@ import msgspec
 
 from symphony_charts.cli import options, output
 from symphony_charts.errors import NotFound, SpecError
-from symphony_charts.formats import quantity
+from symphony_charts.formats import names, quantity
 from symphony_charts.placement import catalog as placement_catalog
 from symphony_charts.placement.pools import readers
 from symphony_charts.system import files
@@ -107,8 +107,7 @@ def _show(args: argparse.Namespace) -> int:
     catalog = readers.user_catalog()
     machines = {name: machine for name in args.names if (machine := catalog.get(name))}
     if unknown := [name for name in args.names if name not in machines]:
-        near = catalog.nearest(unknown[0])
-        step = f'did you mean "{near}"?' if near else "see `symph catalog search`"
+        step = names.hint(unknown[0], catalog.machines, "see `symph catalog search`")
         raise NotFound(f'no machine type "{unknown[0]}"', "", step)
     _print_machines(args, list(machines.values()))
     return 0

@@ -13,6 +13,7 @@ from typing import Literal
 
 from symphony_charts.formats.quantity import GIB, MIB
 
+# Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices as counts.
 Amounts = dict[str, int]
 
 EVICTION_MEMORY = 100 * MIB
@@ -87,7 +88,7 @@ def capacity(node: NodeSpec) -> Amounts:
     physical = node.memory_mib * MIB
     return {
         "cpu": node.cpu_millis,
-        "memory": physical - _memory_reserved(node, physical),
+        "memory": physical - _reserved(_KERNEL, node, physical),
         "ephemeral-storage": _disk_capacity(node),
         "pods": node.max_pods,
     }
@@ -110,8 +111,7 @@ def allocatable(node: NodeSpec) -> Amounts:
 def _disk_capacity(node: NodeSpec) -> int:
     if not node.local_ssds:
         size = node.boot_disk_gib * GIB
-        points = _DISK.get((node.distribution, node.arch)) or _DISK.get(("cos", node.arch)) or _DISK["cos", "amd64"]
-        return max(0, size - _interpolate(points, size))
+        return max(0, size - _reserved(_DISK, node, size))
     row = next((n for n in _SSD_OVERHEAD_KIB if n >= node.local_ssds), 24)
     return max(0, node.local_ssds * node.local_ssd_gib * GIB - _SSD_OVERHEAD_KIB[row] * 1024)
 
@@ -164,14 +164,12 @@ _DISK: dict[tuple[str, str], Points] = {
 }  # fmt: skip
 
 
-def _memory_reserved(node: NodeSpec, physical: int) -> int:
-    """Return the bytes of `physical` memory that kubelet never sees; without data, COS's are used."""
-    points = _KERNEL.get((node.distribution, node.arch)) or _KERNEL.get(("cos", node.arch)) or _KERNEL["cos", "amd64"]
-    return _interpolate(points, physical)
+def _reserved(table: dict[tuple[str, str], Points], node: NodeSpec, size: int) -> int:
+    """Return the bytes of `size` that the system takes; a row that `table` lacks is COS's.
 
-
-def _interpolate(points: Points, size: int) -> int:
-    """Interpolate linearly from (0, 0) through `points` and beyond, truncated like the source."""
+    Interpolates linearly from (0, 0) through the points of the row and beyond, truncated like the source.
+    """
+    points = table.get((node.distribution, node.arch)) or table.get(("cos", node.arch)) or table["cos", "amd64"]
     index = min(bisect_left(points, (size,)), len(points) - 1)
     low, high = ((0, 0), *points)[index : index + 2]
     if size == high[0]:

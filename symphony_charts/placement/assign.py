@@ -11,6 +11,7 @@ from symphony_charts.errors import PlacementError, Problem, SpecError
 from symphony_charts.formats.data import maps, merge_overlay, sub
 from symphony_charts.formats.quantity import amount_of
 from symphony_charts.kinds.registry import KINDS
+from symphony_charts.placement.allocatable import Amounts
 from symphony_charts.placement.assign_rules import (
     DEVICE_TOLERATIONS,
     Decision,
@@ -19,21 +20,20 @@ from symphony_charts.placement.assign_rules import (
     joint_pool,
     pool_selector,
 )
-from symphony_charts.placement.pools.pool import Amounts, Pool, Pools
+from symphony_charts.placement.fit.podspec import REQUIRED
+from symphony_charts.placement.pools.pool import Pool, Pools
 from symphony_charts.spec.model import Experiment, PodSettings, Process
 from symphony_charts.spec.pods import Pod, pods_of
-from symphony_charts.spec.sources import Assignment, Placement, Toleration, topology_of
-
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+from symphony_charts.spec.sources import Placement, Toleration, topology_of
 
 
 def with_anti_affinity(overlay: Mapping[str, object], terms: Sequence[dict[str, object]]) -> dict[str, object]:
     """Return a pod's `overlay` with the required anti-affinity `terms` first; unchanged if it already has them."""
-    own = maps(sub(overlay, "spec", "affinity", "podAntiAffinity"), _REQUIRED)
+    own = maps(sub(overlay, "spec", "affinity", "podAntiAffinity"), REQUIRED)
     new = [term for term in terms if term not in own]
     if not new:
         return dict(overlay)
-    return merge_overlay(overlay, {"spec": {"affinity": {"podAntiAffinity": {_REQUIRED: [*new, *own]}}}})
+    return merge_overlay(overlay, {"spec": {"affinity": {"podAntiAffinity": {REQUIRED: [*new, *own]}}}})
 
 
 # Launch features: spot, flex-start, reservation, compact placement, TPU slices, Kueue's topology, exclusive placement;
@@ -67,8 +67,7 @@ def _settle(pod: Pod, experiment: Experiment, pools: Pools | None) -> PodSetting
     if placement.topology and experiment.workload.gang != "native":  # native gangs set it in their PodGroup
         strength, label = topology_of(placement.topology)
         annotations[f"kueue.x-k8s.io/podset-{strength}-topology"] = label
-    is_exclusive = placement.exclusive and not _exclusive_annotation(experiment)
-    terms = [_exclusive(experiment, placement.exclusive)] if is_exclusive and placement.exclusive else []
+    terms = [_exclusive(experiment)] if placement.exclusive and not _exclusive_annotation(experiment) else []
     return _with_rules(settings, selector, tolerations, annotations, terms)
 
 
@@ -141,19 +140,18 @@ def _exclusive_annotation(experiment: Experiment) -> str:
     return kind.exclusive if kind else ""
 
 
-def _exclusive(experiment: Experiment, topology: str) -> dict[str, object]:
+def _exclusive(experiment: Experiment) -> dict[str, object]:
     selector = {
         "matchExpressions": [
             {"key": _EXPERIMENT_LABEL, "operator": "Exists"},
             {"key": _EXPERIMENT_LABEL, "operator": "NotIn", "values": [experiment.name]},
         ]
     }
-    return {"labelSelector": selector, "topologyKey": topology}
+    return {"labelSelector": selector, "topologyKey": experiment.placement.exclusive}
 
 
 # Marks rendered pods with the chosen pool. Outside of symph.dev, whose keys only the chart may set.
 ANNOTATION = "symphony-charts/assigned-to"
-GROUP_LABEL = "symph.dev/group"
 
 
 def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list[Decision]]:
@@ -194,18 +192,10 @@ def _has_wishes(process: Process) -> bool:
     return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
 
 
-def _decision_for(assignment: Assignment, experiment: Experiment, pools: Pools | None, pool: str) -> Decision:
-    if experiment.placement.formula == "symphony":
-        if pools is None:
-            raise SpecError.one("formula: symphony needs the node pools", "placement.pools", "give --pools FILE")
-        return decide_like_symphony(assignment, pools)
-    return decide(assignment, pools, wants_spot=experiment.placement.spot, group_pool=pool)
-
-
-def settle(process: Process, decision: Decision) -> Process:
+def _settle_process(process: Process, decision: Decision) -> Process:
     """Return `process` with the decision's numbers; its own requests and limits take precedence."""
-    told = {"cpu": decision.cpu, "memory": decision.memory}
-    requests = {name: value for name, value in told.items() if value is not None and name not in process.limits}
+    amounts = {"cpu": decision.cpu, "memory": decision.memory}
+    requests = {name: value for name, value in amounts.items() if value is not None and name not in process.limits}
     limits = {"google.com/tpu": str(decision.tpus)} if decision.tpus else {}
     return msgspec.structs.replace(
         process,
@@ -227,20 +217,24 @@ def exclusive_terms(pod: str, experiment: str) -> list[dict[str, object]]:
             "labelSelector": {"matchExpressions": [{"key": key, "operator": "NotIn", "values": [name]}]},
             "topologyKey": "kubernetes.io/hostname",
         }
-        for key, name in ((GROUP_LABEL, pod), (_EXPERIMENT_LABEL, experiment))
+        for key, name in (("symph.dev/group", pod), (_EXPERIMENT_LABEL, experiment))
         if name
     ]
 
 
 def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems: list[Problem]) -> dict[str, Decision]:
     decisions: dict[str, Decision] = {}
+    placement = experiment.placement
     wishes = {name: process.assign_to for name, process in pod.processes.items() if process.assign_to is not None}
     # Processes that leave the pool open follow the others of their group, or choose one together.
-    together = joint_pool(wishes.values(), pools, wants_spot=experiment.placement.spot) if len(wishes) > 1 else ""
+    together = joint_pool(wishes.values(), pools, wants_spot=placement.spot) if len(wishes) > 1 else ""
     for name, wish in wishes.items():
         path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
         try:
-            decision = _decision_for(wish, experiment, pools, together)
+            if placement.formula == "symphony":
+                decision = decide_like_symphony(wish, pools)
+            else:
+                decision = decide(wish, pools, wants_spot=placement.spot, group_pool=together)
         except (SpecError, PlacementError) as error:
             key = getattr(error, "at", "")
             where = f"{path}.assign_to" + (f".{key}" if key.isidentifier() else "")
@@ -259,7 +253,7 @@ def _settle_pod(pod: Pod, decisions: Mapping[str, Decision], experiment: str) ->
     if not decisions:
         return settings
     processes = {
-        name: settle(process, decisions[name]) if name in decisions else process
+        name: _settle_process(process, decisions[name]) if name in decisions else process
         for name, process in pod.processes.items()
     }
     settings = msgspec.structs.replace(settings, processes=processes) if pod.is_group else processes[pod.name]
@@ -287,7 +281,6 @@ def has_machine_fractions(experiment: Experiment) -> bool:
 
 def without_machine_fractions(experiment: Experiment) -> Experiment:
     """Return the experiment without the requests of processes that hold the share of their pod."""
-
     emptied = {
         pod.name: {name: _asking(each, dict.fromkeys(each.pod_share, "0")) for name, each in pod.processes.items()}
         for pod in pods_of(experiment).values()

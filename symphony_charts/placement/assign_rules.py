@@ -265,10 +265,9 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
 
 
 def _is_kind(pool: Pool, gpus: int, kind: str | None) -> bool:
-    has = pool.usable.get("nvidia.com/gpu", 0)
     if gpus:
-        return has > 0 and (kind is None or gpu_matches(kind, pool.gpu_type))
-    return has == 0 and pool.tpu is None
+        return kind is None or gpu_matches(kind, pool.gpu_type)
+    return not pool.usable.get("nvidia.com/gpu") and pool.tpu is None
 
 
 def _waste(pool: Pool, need: dict[str, int], *, wants_spot: bool) -> tuple[object, ...]:
@@ -300,11 +299,11 @@ def _machine_name(pool: Pool) -> str:
 # takes the first pool of the file, and selects by the label ``name``. Source: SurrealAI/symphony,
 # symphony/kube/machine_dispatcher.py.
 
-GPU_KEY = "nvidia.com/gpu"
 
-
-def decide_like_symphony(assignment: Assignment, pools: Pools) -> Decision:
+def decide_like_symphony(assignment: Assignment, pools: Pools | None) -> Decision:
     """Return Symphony's decision. Raises PlacementError if no pool matches, SpecError for wrong use."""
+    if pools is None:
+        raise SpecError.one("formula: symphony needs the node pools", "placement.pools", "give --pools FILE")
     mode, name = assignment.assign_to, assignment.node_pool_name
     is_free = mode == "resource" and name is None
     pool = _first(assignment, pools) if is_free else _required_pool(assignment, pools)
@@ -357,10 +356,10 @@ def _requests(
             key=taint.key, operator="Equal" if taint.value else None, value=taint.value or None, effect=taint.effect
         )
         for taint in pool.taints
-        if (taint.key, taint.value) != (GPU_KEY, "present")
+        if (taint.key, taint.value) != ("nvidia.com/gpu", "present")
     ]
     if "gpu_count" in pool.labels:
-        tolerations.append(DEVICE_TOLERATIONS[GPU_KEY])
+        tolerations.append(DEVICE_TOLERATIONS["nvidia.com/gpu"])
     return Decision(
         mode=assignment.assign_to,
         pool=pool.name,

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 
 import msgspec
@@ -60,10 +59,6 @@ class Catalog:
         wanted = text.lower()
         hits = (m for m in self.machines.values() if any(wanted in part for part in (m.name, m.family, m.gpu, m.tpu)))
         return sorted(hits, key=lambda m: (m.family, m.vcpu, m.memory_mib, m.name))
-
-    def nearest(self, name: str) -> str:
-        """Return the most similar known name, or an empty string."""
-        return next(iter(get_close_matches(name, self.machines, n=1, cutoff=0.6)), "")
 
     def extended(self, machines: Iterable[Machine], origin: str) -> Catalog:
         """Return this catalogue with `machines` added or replaced."""

@@ -25,8 +25,6 @@ from symphony_charts.placement.pools.pool import HOSTNAME, Pool, Pools
 from symphony_charts.placement.prices import default_prices
 from symphony_charts.placement.remediation import with_remediations
 
-__all__ = ["Group", "Plan", "PoolUse", "Verdict", "plan_demands"]
-
 # Beyond this many demands times classes of nodes, trying other orders costs more than it gains.
 _MOST_WORK = 4096
 _WAIT_OR_GROW = "wait until they run, delete them, or raise max_nodes"
@@ -109,9 +107,6 @@ class _Loads:
             if beside.demands != without.demands
         )
 
-    def changed(self, change: Callable[[Cluster], Cluster]) -> _Loads:
-        return _Loads(change(self.own), change(self.system), change(self.full))
-
 
 def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", experiment: str = "") -> Plan:
     """Return the plan of the `demands`, as one gang of the kind `gang` unless ``none``; `experiment` is the title.
@@ -131,7 +126,7 @@ def plan_demands(demands: list[Demand], pools: Pools, *, gang: str = "none", exp
     judged = list(_groups(loads, packing, is_certain=is_certain))
 
     def groups_without(without: Callable[[Cluster], Cluster]) -> list[Group]:
-        part = loads.changed(without)
+        part = _Loads(without(loads.own), without(loads.system), without(loads.full))
         best, certain = _best_packing(part.own)
         return list(_groups(part, best, is_certain=certain))
 
@@ -213,7 +208,8 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
     if len(cluster.demands) * len(cluster.classes) > _MOST_WORK:
         tries = tries[:1]
     best = min((pack(cluster, order) for order in tries), key=lambda packing: worth(cluster, packing))
-    if _left(cluster, best) == 0 or cannot_fit(cluster):
+    _, left, *_ = worth(cluster, best)
+    if left == 0 or cannot_fit(cluster):
         return best, True
     pairs = zip(cluster.demands, cluster.fits, strict=True)
     placeable = tuple(demand if rooms else Demand(demand.shape, []) for demand, rooms in pairs)
@@ -222,10 +218,6 @@ def _best_packing(cluster: Cluster) -> tuple[Packing, bool]:
         missing = {i: cluster.demands[i].count for i, rooms in enumerate(cluster.fits) if not rooms}
         return Packing(result.nodes, missing), True
     return best, result is False
-
-
-def _left(cluster: Cluster, packing: Packing) -> int:
-    return sum(number for demand, number in packing.missing.items() if cluster.fits[demand])
 
 
 def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Group]:
@@ -304,7 +296,7 @@ def _uses(cluster: Cluster, packing: Packing) -> Iterator[PoolUse]:
                 used[name] += (have - left) * filled.count
                 offered[name] += have * filled.count
         nodes = sum(filled.count for filled in filled_nodes)
-        each = default_prices().price_of(pool, spot=pool.is_spot)
+        each = default_prices().price(pool, spot=pool.is_spot)
         price = None if each is None else round(each * nodes, 6)
         yield PoolUse(pool=pool, nodes=nodes, used=used, offered=offered, price=price, filled=tuple(filled_nodes))
 

@@ -71,38 +71,15 @@ class PriceTable(msgspec.Struct, frozen=True):
             parts.append((f"local SSDs in {region}", own.get("ssd_gib", rest)))
         return [(what, date, source) for what, (date, source) in parts]
 
-    def price_of(self, pool: Pool, *, spot: bool) -> float | None:
-        """Return dollars per hour of one node of a pool."""
-        return self.price(
-            pool.machine_type,
-            pool.region,
-            spot=spot,
-            attached_gpus=pool.attached_gpus,
-            gpu_type=pool.gpu_type,
-            local_ssds=pool.local_ssds,
-        )
-
-    def price(
-        self,
-        machine: str,
-        region: str,
-        *,
-        spot: bool = False,
-        attached_gpus: int = 0,
-        gpu_type: str = "",
-        local_ssds: int = 0,
-    ) -> float | None:
-        """Return dollars per hour of one complete node; None if the price of a part is unknown.
-
-        `attached_gpus` are those added to an n1 machine; `local_ssds` are disks of 375 GiB; persistent disks are not
-        counted.
-        """
-        prices, described = self.regions.get(region), default_catalog().get(machine)
+    def price(self, pool: Pool, *, spot: bool = False) -> float | None:
+        """Return dollars per hour of one node of the pool without persistent disks; None if a part has no price."""
+        name, prices = pool.machine_type, self.regions.get(pool.region)
         if prices is None:
             return None
-        base = _machine(prices, machine, described, spot=spot)
-        gpus = _gpus(prices, gpu_type, attached_gpus, spot=spot)
-        ssds = 0.0 if machine in prices.machines else _ssds(prices, described, local_ssds, spot=spot)
+        machine = default_catalog().get(name)
+        base = _machine(prices, name, machine, spot=spot)
+        gpus = _gpus(prices, pool.gpu_type, pool.attached_gpus, spot=spot)
+        ssds = 0.0 if name in prices.machines else _ssds(prices, machine, pool.local_ssds, spot=spot)
         return None if base is None or gpus is None or ssds is None else round(base + gpus + ssds, 6)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from math import inf
 
 from symphony_charts.placement.fit.devices import cluster_of, is_whole
 from symphony_charts.placement.fit.proof import Proofs
@@ -18,32 +19,27 @@ _MOST_WORK, _MOST_GROUPS, _MOST_NODES = 4000, 8, 1024
 _INEXACT = ("raise ", "add ", "more nodes")
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    text: str
-    cost: float | None
-
-
 def with_remediations(groups: Sequence[Group], cluster: Cluster) -> Iterator[Group]:
     """Yield the groups; add to each PACKABLE or NO group the cheapest change that proves it, if one was found."""
     open_groups = [group for group in groups if group.verdict in ("PACKABLE", "NO")]
     is_worth = len(open_groups) <= _MOST_GROUPS and len(cluster.classes) * len(cluster.demands) <= _MOST_WORK
-    found: dict[int, _Change | None] = {}
+    found: dict[int, str] = {}
     for group in groups:
         if not is_worth or group.verdict not in ("PACKABLE", "NO"):
             yield group
             continue
         if group.demand not in found:
-            changes = list(_changes(cluster, group.demand))
-            found[group.demand] = min(changes, key=lambda change: (change.cost is None, change.cost or 0), default=None)
+            changes = _changes(cluster, group.demand)
+            found[group.demand] = min(changes, key=lambda change: change[0], default=(0.0, ""))[1]
         change = found[group.demand]
         # The change is exact where these ways are not.
         ways = [way for way in group.next.split(", or ") if way and not way.startswith(_INEXACT)]
         others = f"; or {', or '.join(ways)}" if ways else ""
-        yield group if change is None else replace(group, next=f"{change.text} it PROVEN{others}")
+        yield replace(group, next=f"{change} it PROVEN{others}") if change else group
 
 
-def _changes(cluster: Cluster, demand: int) -> Iterator[_Change]:
+def _changes(cluster: Cluster, demand: int) -> Iterator[tuple[float, str]]:
+    """Yield the cost of each change, infinite if it is unknown, and the change."""
     for number in sorted({cluster.classes[node].pool for node in cluster.allowed[demand]}):
         pool = cluster.pools[number]
         if pool.is_multi_host or pool.uncertainties:
@@ -51,10 +47,10 @@ def _changes(cluster: Cluster, demand: int) -> Iterator[_Change]:
         if any(cluster.classes[node].pool == number for node in cluster.fits[demand]) or not pool.max_nodes:
             more = _fewest(cluster, demand, number)
             if more:
-                each = default_prices().price_of(pool, spot=pool.is_spot)
+                each = default_prices().price(pool, spot=pool.is_spot)
                 nodes, verb = ("nodes", "make") if more > 1 else ("node", "makes")
                 text = f"{more} {nodes} more of {pool.name}{_cost_text(each, more, pool)} {verb}"
-                yield _Change(text, None if each is None else each * more)
+                yield inf if each is None else each * more, text
 
 
 def _fewest(cluster: Cluster, demand: int, number: int) -> int:
@@ -81,6 +77,6 @@ def _fewest(cluster: Cluster, demand: int, number: int) -> int:
 def _cost_text(each: float | None, more: int, pool: Pool) -> str:
     if each is None:
         return " (no price)"
-    spot = default_prices().price_of(pool, spot=True)
+    spot = default_prices().price(pool, spot=True)
     cheaper = f", ${spot * more:.2f} as spot" if spot is not None and spot < each else ""
     return f" (${each * more:.2f}/h{cheaper})"

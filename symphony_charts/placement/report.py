@@ -52,7 +52,7 @@ def money_data(plan: Plan, hours: float | None = None, trials: int = 1) -> dict[
 
 def _as_spot(plan: Plan) -> float | None:
     """Return the cost of the same nodes as spot; None if one of them has no such price."""
-    each = [(default_prices().price_of(use.pool, spot=True), use.nodes) for use in plan.uses]
+    each = [(default_prices().price(use.pool, spot=True), use.nodes) for use in plan.uses]
     total = sum(price * nodes for price, nodes in each if price is not None)
     return round(total, 6) if each and all(price is not None for price, _ in each) else None
 

@@ -8,6 +8,7 @@ import pytest
 
 from scripts import make_catalog
 from symphony_charts.placement.catalog import Machine, default_catalog, gpu_matches, slice_hosts
+from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.prices import default_prices
 from symphony_charts.system.package_data import table
 
@@ -117,8 +118,9 @@ PRICES: list[tuple[str, str, float | None, float | None]] = [
 
 @pytest.mark.parametrize(("name", "region", "price", "spot"), PRICES)
 def test_prices_are_those_of_the_lists(name: str, region: str, price: float | None, spot: float | None) -> None:
-    assert default_prices().price(name, region) == (price and pytest.approx(price, rel=1e-4))
-    assert spot is None or default_prices().price(name, region, spot=True) == pytest.approx(spot)
+    pool = Pool(name="p", machine_type=name, zones=(region,), allocatable={})
+    assert default_prices().price(pool) == (price and pytest.approx(price, rel=1e-4))
+    assert spot is None or default_prices().price(pool, spot=True) == pytest.approx(spot)
 
 
 def test_the_catalogue_is_what_its_rules_give() -> None:

@@ -12,24 +12,20 @@ from scripts.make_prices import read_prices
 from symphony_charts.errors import SpecError
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.plan import Plan, plan_demands
+from symphony_charts.placement.pools.pool import Pool
 from symphony_charts.placement.pools.readers import pools_of_data
 from symphony_charts.placement.prices import PriceTable, default_prices
 from symphony_charts.placement.report import money_data, money_lines
 from symphony_charts.spec.sources import Toleration
 
 MIB = 1 << 20
-OWN = {
-    "date": "2026-11-01",
-    "source": "a list",
-    "regions": {
-        "us-central1": {
-            "units": {"n1": [0.03, 0.004, 0.01, 0.001]},
-            "gpus": {"nvidia-tesla-v100": [2.0, 1.0]},
-            "ssd_gib": 0.0001,
-        }
-    },
-}
+REGION = {"units": {"n1": [0.03, 0.004, 0.01, 0.001]}, "gpus": {"nvidia-tesla-v100": [2.0, 1.0]}, "ssd_gib": 0.0001}
+OWN = {"date": "2026-11-01", "source": "a list", "regions": {"us-central1": REGION}}
 TABLE = msgspec.convert(OWN, PriceTable)
+
+
+def node(machine: str, region: str = "us-central1", **more: Any) -> Pool:
+    return Pool(name="p", machine_type=machine, zones=(region,), allocatable={}, **more)
 
 
 def plan(rows: list[dict[str, Any]], *counts: int) -> Plan:
@@ -50,16 +46,16 @@ V100 = {**STD, "name": "v100", "machine_type": "n1-highmem-8", "nodes": 1, "gpu"
 
 
 def test_attached_gpus_are_paid_for() -> None:
-    price = TABLE.price("n1-highmem-8", "us-central1", attached_gpus=2, gpu_type="nvidia-tesla-v100")
+    price = TABLE.price(node("n1-highmem-8", attached_gpus=2, gpu_type="nvidia-tesla-v100"))
     assert price == pytest.approx(8 * 0.03 + 52 * 0.004 + 4.0)
-    assert TABLE.price("n1-highmem-8", "us-central1", attached_gpus=2, gpu_type="v100", spot=True) is not None
-    assert TABLE.price("n1-highmem-8", "us-central1", attached_gpus=1, gpu_type="nvidia-tesla-t4") is None
+    assert TABLE.price(node("n1-highmem-8", attached_gpus=2, gpu_type="v100"), spot=True) is not None
+    assert TABLE.price(node("n1-highmem-8", attached_gpus=1, gpu_type="nvidia-tesla-t4")) is None
 
 
 @pytest.mark.parametrize("region", ["asia-east1", "southamerica-east1"])
 def test_every_region_of_the_list_has_prices_with_their_origin(region: str) -> None:
-    assert default_prices().price("n1-standard-8", region) is not None
-    assert default_prices().price("n1-standard-8", region, spot=True) is not None
+    assert default_prices().price(node("n1-standard-8", region)) is not None
+    assert default_prices().price(node("n1-standard-8", region), spot=True) is not None
     date, source = default_prices().origin(region)
     assert (date, source.startswith("karpenter-provider-gcp")) == ("2026-08-03", True)
     custom = {"name": "p", "machine_type": "n1-custom-4-8192", "nodes": 1, "zones": [f"{region}-a"]}
@@ -71,11 +67,11 @@ def test_43_regions_price_machines_and_three_kinds_of_machine_have_no_price() ->
     table = default_prices()
     assert sum(bool(prices.units) for prices in table.regions.values()) == 43
     for machine in ("tpu7x-standard-4t", "a3-ultragpu-8g", "a4-highgpu-8g"):
-        assert [region for region in table.regions if table.price(machine, region) is not None] == []
+        assert [region for region in table.regions if table.price(node(machine, region)) is not None] == []
 
 
 def test_local_ssds_that_are_added_have_a_price() -> None:
-    plain, two = (default_prices().price("n2-standard-8", "us-central1", local_ssds=count) for count in (0, 2))
+    plain, two = (default_prices().price(node("n2-standard-8", local_ssds=count)) for count in (0, 2))
     assert plain is not None
     assert two == pytest.approx(plain + 2 * 375 * 0.000111111)
 
@@ -118,7 +114,7 @@ def test_a_list_of_libcloud_is_read() -> None:
     compute = {"gce_instances": {"n1": {"cpu": price, "ram": price}}, "gce_disks": {"Local SSD": price}}
     table = read_prices(json.dumps({"updated": 1740936978, "compute": compute}).encode(), "libcloud")
     assert table.origin("mars") == ("2025-03-02", "libcloud")
-    assert (table.price("n1-standard-1", "mars"), table.price("n1-standard-1", "moon")) == (0.5 + 3.75 * 0.5, None)
+    assert [table.price(node("n1-standard-1", region)) for region in ("mars", "moon")] == [0.5 + 3.75 * 0.5, None]
 
 
 def karpenter(prices: dict[str, float], spot: dict[str, float]) -> PriceTable:
@@ -130,16 +126,16 @@ def test_a_list_of_machines_becomes_units_where_they_explain_every_price() -> No
     table = karpenter({"n1-standard-8": 0.44, "n1-highmem-8": 0.528, "f1-micro": 0.01}, {"n1-standard-8": 0.1})
     prices = table.regions["mars"]
     assert (set(prices.units), prices.machines) == ({"n1"}, {"f1-micro": (0.01, None)})
-    assert table.price("n1-standard-96", "mars") == pytest.approx(12 * 0.44)
-    assert table.price("n1-standard-8", "mars", spot=True) is None  # no spot price of the other machine
+    assert table.price(node("n1-standard-96", "mars")) == pytest.approx(12 * 0.44)
+    assert table.price(node("n1-standard-8", "mars"), spot=True) is None  # no spot price of the other machine
 
 
 def test_machines_that_no_units_explain_keep_their_own_prices() -> None:
     table = karpenter({"n1-standard-8": 0.44, "n1-standard-16": 0.5, "n1-highmem-8": 0.528}, {})
     assert table.regions["mars"].units == {}
-    assert (table.price("n1-standard-16", "mars"), table.price("n1-standard-32", "mars")) == (0.5, None)
+    assert (table.price(node("n1-standard-16", "mars")), table.price(node("n1-standard-32", "mars"))) == (0.5, None)
     alone = karpenter({"m1-ultramem-40": 6.3, "m1-ultramem-80": 12.6}, {})
-    assert alone.price("m1-megamem-96", "mars") is None  # its ratio of memory is different
+    assert alone.price(node("m1-megamem-96", "mars")) is None  # its ratio of memory is different
 
 
 SKYPILOT = """\

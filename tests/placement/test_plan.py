@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
 from pathlib import Path
 from typing import Any, cast
 
@@ -450,3 +451,13 @@ def test_placement_that_is_exclusive_over_a_pool_is_proven_without_other_experim
 def test_the_pod_that_ends_the_run_needs_a_place_too() -> None:
     plan = check(experiment({"a": asking(), "s": asking(lifecycle="service")}), nodes())
     assert {one.name: one.verdict for one in plan.groups} == {"a": "PROVEN", "s": "PROVEN", "(conductor)": "PROVEN"}
+
+
+def test_five_times_the_processes_need_five_times_the_calls() -> None:
+    calls = []
+    for count in (1, 100, 500):
+        many = experiment({f"p{i}": {"requests": {"cpu": f"{100 + i}m"}} for i in range(count)})
+        profile = Profile()
+        profile.runcall(prepare_experiment, many, pools=nodes(count=900), force=True)
+        calls.append(sum(entry.callcount for entry in profile.getstats()))
+    assert calls[2] < 5.05 * calls[1]

@@ -12,7 +12,7 @@ from typing import Any
 from symphony_charts.chart.build.containers import CONFINED
 from symphony_charts.chart.build.data import account_with_rights
 from symphony_charts.chart.build.draft import Draft, Group
-from symphony_charts.chart.build.pods import done_groups, runs
+from symphony_charts.chart.build.pods import runs
 from symphony_charts.chart.tree import (
     Block,
     Call,
@@ -93,7 +93,7 @@ def is_conducted(draft: Draft) -> bool:
         return bool(draft.ended)
     if not KINDS[draft.kind.name].is_conducted(draft.kind.workload) or len(draft.finite) < 2:
         return False
-    decides = len(done_groups(draft)) or len(draft.finite)
+    decides = len(draft.done) or len(draft.finite)
     return draft.experiment.on_failure == "stop" or decides < len(draft.finite)
 
 
@@ -112,8 +112,9 @@ def objects(draft: Draft) -> list[Tree]:
     resource, path = watched or _JOBS
     whole = Text("{$fullname}-{$run}")
     jobs = draft.ended if watched else draft.finite
-    done = [] if watched else done_groups(draft) or draft.finite
-    rest = [group for group in jobs if group not in done and not group.is_ended]
+    done = [] if watched else [*draft.done.values()] or draft.finite
+    done_names = {group.name for group in done}
+    rest = [group for group in jobs if group.name not in done_names and not group.is_ended]
     plural, _, api = resource.partition(".")
     rules: list[Tree] = [
         {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": _names(draft, jobs), "verbs": ["get", "patch"]}
@@ -178,7 +179,7 @@ def fixed(draft: Draft) -> list[Tree]:
     return [
         draft.experiment.linger,
         draft.experiment.on_failure,
-        [group.part for group in done_groups(draft)],
+        [group.part for group in draft.done.values()],
         Include("image", {"root": ".", "image": ".Values.conductor.image"}),
         Value(ACCOUNT, is_text=True),
         Block(".Values.conductor.nodeSelector", via="strings"),

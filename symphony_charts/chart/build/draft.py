@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import msgspec
@@ -13,7 +14,7 @@ from symphony_charts.chart.tree import Helper, Join, Let, Text, Tree
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import Values, maps, merge_overlay, sub
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, Service, pods_of, pods_that_end, retries_of
+from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, pods_of, pods_that_end, retries_of
 from symphony_charts.spec.sources import (
     AnyVolume,
     ClaimVolume,
@@ -299,7 +300,7 @@ class Peers:
         return ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Draft:
     """An experiment as all builders see it.
 
@@ -314,20 +315,28 @@ class Draft:
     fullname_limit: int
     pods: Mapping[str, dict[str, Tree]] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def finite(self) -> list[Group]:
         """The groups that Jobs run."""
         return [group for group in self.groups.values() if group.is_finite]
 
-    @property
+    @cached_property
     def members(self) -> list[Group]:
         """The groups that the kind's objects run."""
         return [group for group in self.groups.values() if self.kind.runs(group)]
 
-    @property
+    @cached_property
     def ended(self) -> list[Group]:
         """The groups of services that end with the run."""
         return [group for group in self.groups.values() if group.is_ended]
+
+    @cached_property
+    def done(self) -> dict[str, Group]:
+        """The groups of `done_when`, or if services end with the run all others; empty: the run ends with all."""
+        pods = {find_process(self.experiment, name).pod for name in self.experiment.done_when}
+        if not pods and self.ended:
+            return {group.name: group for group in self.finite if not group.is_ended}
+        return {group.name: group for group in self.finite if group.name in pods}
 
     def name(self, suffix: str) -> Text:
         """Return an object name: the full name and `suffix`, shortened to fit."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
-    done_groups,
     fixed_of_job,
     job,
     job_spec,
@@ -48,7 +47,7 @@ class JobSet(Kind):
             "network": {"enableDNSHostnames": False},
             "replicatedJobs": Merged(members, is_sure=True),
         }
-        done = done_groups(draft)
+        done = list(draft.done.values())
         if done:
             targets: Tree = [done[0].part]
             if len(done) > 1:
@@ -74,7 +73,7 @@ class JobSet(Kind):
         return job_spec(draft, group)
 
     def fixed_settings(self, draft: Draft) -> list[Tree]:
-        return [[group.part for group in done_groups(draft)], self.workload.jobset.max_restarts]
+        return [[group.part for group in draft.done.values()], self.workload.jobset.max_restarts]
 
 
 class Jobs(Kind):

@@ -33,7 +33,6 @@ from symphony_charts.chart.tree import (
 )
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.base import UNTIL
-from symphony_charts.spec.pods import find_process
 from symphony_charts.spec.sources import SecuritySettings, topology_of
 from symphony_charts.spec.workload import GANGS_OF_PODS
 
@@ -381,7 +380,7 @@ def marks(draft: Draft, group: Group) -> dict[str, str]:
     """Return the annotations of a Job from which readers know its part in the end of the run."""
     if group.is_ended:
         return {UNTIL: "run"}
-    return {"symph.dev/done-when": "true"} if group in done_groups(draft) else {}
+    return {"symph.dev/done-when": "true"} if group.name in draft.done else {}
 
 
 def with_retries(draft: Draft, tree: Tree) -> Tree:
@@ -429,14 +428,6 @@ def pod_groups(draft: Draft) -> list[Tree]:
         When(condition, {**group, "metadata": metadata(name, run="$run"), "spec": group["spec"]})
         for name, condition, group in named_pod_groups(draft)
     ]
-
-
-def done_groups(draft: Draft) -> list[Group]:
-    """Return the groups of `done_when`, or if services end with the run all others; empty: the run ends with all."""
-    names = {find_process(draft.experiment, name).pod for name in draft.experiment.done_when}
-    if not names and draft.ended:
-        return [group for group in draft.finite if not group.is_ended]
-    return [group for name, group in draft.groups.items() if name in names and group.is_finite]
 
 
 def immutable_trees(draft: Draft) -> list[Tree]:

@@ -14,7 +14,6 @@ from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
     UNLIMITED,
-    done_groups,
     retries_helper,
     runs,
     with_group,
@@ -74,7 +73,7 @@ class Volcano(Kind):
     def _success(self, draft: Draft) -> dict[str, Tree]:
         """Return the pods that end the Job by their success, if it ends with several groups and services."""
         ending = [group for group in draft.finite if not group.is_ended]
-        if not draft.ended or done_groups(draft) != ending or len(ending) == 1:
+        if not draft.ended or list(draft.done.values()) != ending or len(ending) == 1:
             return {}
         count = Sum(tuple((f"{group.path}.replicas",) for group in ending))
         return {"minSuccess": When(Either(tuple(runs(group) for group in ending)), count)}
@@ -104,7 +103,7 @@ class Volcano(Kind):
                 When(retries, {"event": "PodFailed", "action": "RestartPod"}),
                 When(Not(retries), {"event": "PodFailed", "action": "TerminateJob"}),
             ]
-        if done_groups(draft) == [group]:
+        if list(draft.done) == [group.name]:
             policies.append({"event": "TaskCompleted", "action": "CompleteJob"})
         return {**task, "policies": Merged(policies, is_sure=True), "template": draft.pods[group.name]}
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.data import account_with_rights, metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
-from symphony_charts.chart.build.pods import done_groups, job_spec, marks, runs, selector
+from symphony_charts.chart.build.pods import job_spec, marks, runs, selector
 from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
 from symphony_charts.errors import Problem
 from symphony_charts.formats import yaml_write
@@ -175,7 +175,7 @@ class Argo(Kind):
         """Return the template of the experiment, which other workflows may reference."""
         retries = self.settings.retries
         tasks: list[Tree] = [{"name": "clear", "template": "clear"}]
-        done = done_groups(draft)
+        done = list(draft.done.values())
         if draft.ended:
             # The hook also runs after a failure, and in workflows that reference this template.
             hooks = When(Either(tuple(runs(group) for group in done)), {"exit": {"template": "rest"}})
@@ -213,8 +213,8 @@ class Argo(Kind):
         conditions: dict[str, Tree] = {"successCondition": SUCCEEDED, "failureCondition": FAILED}
         if group.is_ended:
             conditions = {}
-        elif group in _rest(draft):
-            none_runs = Not(Either(tuple(runs(other) for other in done_groups(draft))))
+        elif draft.done and group.name not in draft.done:
+            none_runs = Not(Either(tuple(map(runs, draft.done.values()))))
             conditions = {key: When(none_runs, text) for key, text in conditions.items()}
         manifest = Call("manifest", {"job": Entries(_job_name(group)), "run": "$run"}, is_block=True)
         return {
@@ -231,8 +231,7 @@ def _passed(source: str, names: list[str]) -> dict[str, Tree]:
 
 def _rest(draft: Draft) -> list[Group]:
     """Return the groups that the workflow stops at the end: services, and what `done_when` does not name."""
-    done = done_groups(draft)
-    return [group for group in draft.finite if group not in done] if done else []
+    return [group for group in draft.finite if group.name not in draft.done] if draft.done else []
 
 
 def _job_name(group: Group) -> str:

@@ -5,12 +5,15 @@ The rendered pods are the only source, so the plan sees the same pods as the sch
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.kinds.registry import KINDS, kind_for
+from symphony_charts.placement.allocatable import Amounts
 from symphony_charts.placement.fit.podspec import (
+    REQUIRED,
     NodeAffinity,
     gpus_at_once,
     pod_ports,
@@ -19,7 +22,7 @@ from symphony_charts.placement.fit.podspec import (
     read_node_affinity,
     read_tolerations,
 )
-from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort, Pools
+from symphony_charts.placement.pools.pool import AntiAffinity, HostPort, Pools
 from symphony_charts.spec.sources import Toleration
 
 _GROUP_LABEL = "symph.dev/group"
@@ -30,7 +33,6 @@ _SCHEDULERS = frozenset(
 _OUTSIDE = frozenset(
     {"resourceClaims", "schedulingGates", "runtimeClassName", "os", "affinity", "topologySpreadConstraints"}
 )
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOPOLOGIES = ("kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology")
 
 
@@ -78,10 +80,6 @@ class Demand:
     def __post_init__(self) -> None:
         self.count = sum(count for _, count in self.members)
 
-    def add(self, name: str, count: int) -> None:
-        self.members.append((name, count))
-        self.count += count
-
     @property
     def name(self) -> str:
         """The first member's name, and the number of others."""
@@ -101,20 +99,22 @@ def demands_of(
     faults = Faults()
     listed = [_fields(item, faults) for item in objects]
     pods = [pod for item in listed for pod in _pods(item)]
-    gangs = frozenset(item.block("metadata").text("name") for item in listed if _is_gang_with_topology(item))
+    gangs = frozenset(
+        item.block("metadata").text("name")
+        for item in listed
+        if item.text("kind") == "PodGroup" and item.block("spec").block("schedulingConstraints").has("topology")
+    )
     faults.check()
     with_labels = (pools is not None and pools.needs_labels) or any(
         pod.template.block("spec").block("affinity").has("podAntiAffinity") for pod in pods
     )
-    by_shape: dict[Shape, Demand] = {}
+    members: dict[Shape, list[tuple[str, int]]] = defaultdict(list)
     for pod in pods:
         if pod.count > 0:
             shape = _shape(pod, _SCHEDULERS | {scheduler}, with_labels=with_labels, gangs=gangs)
-            by_shape.setdefault(shape, Demand(shape)).add(pod.name, pod.count)
+            members[shape].append((pod.name, pod.count))
     faults.check()
-    for demand in by_shape.values():
-        demand.members.sort()
-    return in_order(by_shape.values())
+    return in_order(Demand(shape, sorted(named)) for shape, named in members.items())
 
 
 def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
@@ -124,16 +124,15 @@ def pending_demands(pods: Iterable[Mapping[str, object]]) -> list[Demand]:
     server has already added the overhead of its runtime class.
     """
     faults = Faults()
-    by_shape: dict[Shape, Demand] = {}
+    members: dict[Shape, list[tuple[str, int]]] = defaultdict(list)
     for item in pods:
         pod = Fields.of(dict(item), "", faults)
         namespace = pod.block("metadata").text("namespace")
         name = f"{namespace}/{pod.block('metadata').text('name')}"
         shape = _shape(_Pods(name, pod, 1, namespace=namespace), _SCHEDULERS, with_labels=True)
-        rules = replace(shape, unknown=(), is_unruly=False)
-        by_shape.setdefault(rules, Demand(rules)).add(name, 1)
+        members[replace(shape, unknown=(), is_unruly=False)].append((name, 1))
     faults.check()
-    return in_order(by_shape.values())
+    return in_order(Demand(shape, named) for shape, named in members.items())
 
 
 def running_requests(objects: Iterable[Mapping[str, object]]) -> dict[str, Amounts]:
@@ -183,10 +182,6 @@ def _pods(item: Fields) -> Iterator[_Pods]:
         yield from _pods(part)
 
 
-def _is_gang_with_topology(item: Fields) -> bool:
-    return item.text("kind") == "PodGroup" and item.block("spec").block("schedulingConstraints").has("topology")
-
-
 def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool, gangs: frozenset[str] = frozenset()) -> Shape:
     """Return the shape of the pods; `gangs` are the pod groups that need a topology domain."""
     template, spec = pods.template, pods.template.block("spec")
@@ -227,7 +222,7 @@ def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
         yield f"runtimeClassName {spec.text('runtimeClassName')}, which may add overhead and choose nodes"
     if spec.block("os").text("name") not in ("", "linux"):
         yield f"the operating system {spec.block('os').text('name')}"
-    if any(True for _ in spec.block("affinity").block("podAffinity").blocks(_REQUIRED)):
+    if any(True for _ in spec.block("affinity").block("podAffinity").blocks(REQUIRED)):
         yield "required pod affinity"
     for spread in spec.blocks("topologySpreadConstraints"):
         if spread.text("whenUnsatisfiable") != "ScheduleAnyway":

@@ -13,8 +13,16 @@ TOPOLOGY = "cloud.google.com/gke-tpu-topology"
 
 
 def cluster_of(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
-    """Return the cluster with only those fits that its devices allow."""
-    return _keep_shares_single(_keep_slices_whole(make_cluster(pools, demands)))
+    """Return the cluster without fits that would leave a TPU slice half used, or that a device plugin would refuse."""
+    cluster = make_cluster(pools, demands)
+    if not any(pool.is_multi_host for pool in pools) and not any(demand.shape.gpus_at_once for demand in demands):
+        return cluster
+
+    def is_possible(demand: Demand, node: int) -> bool:
+        pool, labels = cluster.pools[cluster.classes[node].pool], cluster.classes[node].labels
+        return not (slice_fault(demand, pool)[0] or sharing_fault(demand.shape, pool, labels)[0])
+
+    return cluster.restricted(is_possible)
 
 
 def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
@@ -38,15 +46,6 @@ def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
         whole = -(-odd[1] // tpu.hosts) * tpu.hosts
         return f"slice {tpu.topology} has {tpu.hosts} hosts, {odd[0]} has {odd[1]} pods", f"set replicas to {whole}"
     return "", ""
-
-
-def _keep_slices_whole(cluster: Cluster) -> Cluster:
-    """Return the cluster without fits that would leave a slice half used."""
-    if not any(pool.is_multi_host for pool in cluster.pools):
-        return cluster
-    return cluster.restricted(
-        lambda demand, node: not slice_fault(demand, cluster.pools[cluster.classes[node].pool])[0]
-    )
 
 
 def is_whole(cluster: Cluster, demand: int) -> bool:
@@ -73,30 +72,14 @@ _STRATEGY = "cloud.google.com/gke-gpu-sharing-strategy"
 _CLIENTS = "cloud.google.com/gke-max-shared-clients-per-gpu"
 
 
-def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[str, str]:
-    """Return why a container of `shape` cannot share a node's GPUs, and a fix; empty if it can."""
+def sharing_fault(shape: Shape, pool: Pool, labels: Mapping[str, str]) -> tuple[str, str]:
+    """Return why a container of `shape` cannot share GPUs of nodes with `labels`, and a fix; empty if it can."""
     strategy = labels.get(_STRATEGY)
     if not shape.gpus_at_once or strategy is None:
         return "", ""
     clients = labels.get(_CLIENTS, "1")
+    gpus = pool.allocatable.get("nvidia.com/gpu", 0)
     if strategy == "mps" and gpus == (int(clients) if clients.isdecimal() else 1):
         return "", ""
     what = f"a container asks for {shape.gpus_at_once} GPUs, and gets one at most where GPUs are shared ({strategy})"
     return what, "ask for 1 GPU, or use a pool whose GPUs are not shared"
-
-
-def _keep_shares_single(cluster: Cluster) -> Cluster:
-    """Return the cluster without fits that a device plugin would refuse."""
-    if not any(demand.shape.gpus_at_once for demand in cluster.demands):
-        return cluster
-    shared = {
-        number: cluster.pools[node.pool].allocatable.get("nvidia.com/gpu", 0)
-        for number, node in enumerate(cluster.classes)
-        if _STRATEGY in node.labels
-    }
-
-    def can_share(demand: Demand, node: int) -> bool:
-        labels = cluster.classes[node].labels
-        return node not in shared or not sharing_fault(demand.shape, labels, shared[node])[0]
-
-    return cluster.restricted(can_share)

@@ -171,14 +171,11 @@ def _fitting(state: _State, demand: int) -> Iterator[tuple[float, _Node, int]]:
         room = room_for(free, need)
         if room:
             room = 1 if demand in anti_affine else room
-            yield _slack(free, need, room), node, room
+            slack = min(1 - wanted * room / have for have, wanted in zip(free, need, strict=True) if wanted)
+            yield slack, node, room
             found += 1
             if found == _MOST_OPEN:
                 return
-
-
-def _slack(free: Vector, need: Vector, room: int) -> float:
-    return min(1 - wanted * room / have for have, wanted in zip(free, need, strict=True) if wanted)
 
 
 def _open_new(state: _State, demand: int, left: int) -> int:

@@ -6,15 +6,18 @@ containers with sidecars, and of each init container with the sidecars started b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.pools.pool import Amounts, AntiAffinity, HostPort, Requirement, Taint
+from symphony_charts.placement.allocatable import Amounts
+from symphony_charts.placement.pools.pool import AntiAffinity, HostPort, Requirement, Taint
 from symphony_charts.spec.sources import Toleration
 
 # Source: Kubernetes 1.34-1.36, pkg/scheduler/framework/plugins (TaintToleration, NodeAffinity, NodePorts).
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 Term = tuple[Requirement, ...]
 NodeAffinity = tuple[Term, ...]  # one of the terms must hold; a term without requirements never holds
 
@@ -73,42 +76,31 @@ def ports_conflict(wanted: Collection[HostPort], held: Collection[HostPort]) -> 
 _SCOPES = ("namespaces", "namespaceSelector", "matchLabelKeys", "mismatchLabelKeys")
 
 
-def _effective_requests(containers: Iterable[Amounts], inits: Iterable[tuple[Amounts, bool]]) -> Amounts:
-    """Return the requests of a whole pod with its pod slot; `inits` are in order, True marks a sidecar."""
-    running: Amounts = {}
-    peak: Amounts = {}
-    sidecars: Amounts = {}
-    for request in containers:
-        _add(running, request)
-    for request, is_sidecar in inits:
-        if is_sidecar:
-            _add(sidecars, request)
-            _add(running, request)
-            _raise(peak, sidecars)
-        else:
-            together = dict(sidecars)
-            _add(together, request)
-            _raise(peak, together)
-    _raise(peak, running)
-    return peak | {"pods": 1}
-
-
 def pod_requests(spec: Fields, *, with_steps: bool = True, status: Fields | None = None) -> Amounts:
-    """Return the effective request of a pod spec.
+    """Return the effective request of a pod spec, with its pod slot.
 
     Without `with_steps`, init containers that end are ignored. A resize in place, which the `status` of a running pod
     shows, counts where it differs from the spec.
     """
-    containers = [_container(item, status) for item in spec.blocks("containers")]
-    inits = [(_container(item, status), _is_sidecar(item)) for item in spec.blocks("initContainers")]
-    if not with_steps:
-        inits = [(amounts, is_sidecar) for amounts, is_sidecar in inits if is_sidecar]
-    overhead = amounts_in(spec.block("overhead")) if spec.has("overhead") else {}
-    total = _effective_requests(containers, inits)
+    running, sidecars, peak = Counter[str](), Counter[str](), Counter[str]()
+    for item in spec.blocks("containers"):
+        running.update(_container(item, status))
+    for item in spec.blocks("initContainers"):
+        request, is_sidecar = _container(item, status), _is_sidecar(item)
+        started = Counter(sidecars)
+        started.update(request)
+        if is_sidecar:
+            running.update(request)
+            sidecars = started
+        if is_sidecar or with_steps:
+            _raise(peak, started)
+    _raise(peak, running)
+    peak["pods"] = 1
     if spec.has("resources"):
-        _set_pod_level(spec, total)
-    _add(total, overhead)
-    return total
+        _set_pod_level(spec, peak)
+    if spec.has("overhead"):
+        peak.update(amounts_in(spec.block("overhead")))
+    return dict(peak)
 
 
 def _set_pod_level(spec: Fields, total: Amounts) -> None:
@@ -170,7 +162,7 @@ def read_node_affinity(spec: Fields) -> NodeAffinity | None:
     """Return the required node affinity of a pod spec; None when there is none."""
     if not spec.has("affinity"):
         return None
-    required = spec.block("affinity").block("nodeAffinity").block("requiredDuringSchedulingIgnoredDuringExecution")
+    required = spec.block("affinity").block("nodeAffinity").block(REQUIRED)
     if not required.data:
         return None
     return tuple(_term(item) for item in required.blocks("nodeSelectorTerms"))
@@ -183,7 +175,7 @@ def read_anti_affinity(spec: Fields) -> tuple[AntiAffinity, ...]:
     """
     if not spec.has("affinity"):
         return ()
-    terms = spec.block("affinity").block("podAntiAffinity").blocks("requiredDuringSchedulingIgnoredDuringExecution")
+    terms = spec.block("affinity").block("podAntiAffinity").blocks(REQUIRED)
     return tuple(
         AntiAffinity(
             key=term.text("topologyKey"),
@@ -245,11 +237,6 @@ def amounts_in(fields: Fields) -> Amounts:
         except ValueError as error:
             fields.fault(str(error), name)
     return amounts
-
-
-def _add(total: Amounts, more: Amounts) -> None:
-    for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
 
 
 def _raise(total: Amounts, level: Amounts) -> None:

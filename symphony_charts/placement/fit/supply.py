@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import cache, partial
+from itertools import compress
+from operator import floordiv
 
 from symphony_charts.placement.fit.demand import Demand, Shape
 from symphony_charts.placement.fit.podspec import labels_match, ports_conflict, untolerated_taint
@@ -34,7 +36,7 @@ def closed_domains(pools: Sequence[Pool], demands: Sequence[Demand]) -> list[Dom
         for node in nodes
         for pod in node.pods
         for term in pod.anti_affinity
-        for value in _values(node, term)
+        if (value := _value(node, term.key)) is not None
     }
     return [_closed_to(demand.shape, nodes, repelling) for demand in demands]
 
@@ -54,16 +56,14 @@ def _closed_to(
                 if _may_share_namespace(term, pod.namespace, shape.namespace)
                 and all(each.holds(pod.labels, "") for each in term.selector)
             )
-            for value in _values(node, term):
-                for pod in islice(found, 1):
-                    domains.setdefault(term.key, {}).setdefault(value, _why("its anti-affinity to", pod, term, value))
+            here, near = _value(node, term.key), next(found, None)
+            if here is not None and near is not None:
+                domains.setdefault(term.key, {}).setdefault(here, _why("its anti-affinity to", near, term, here))
     return domains
 
 
-def _values(node: Node, term: AntiAffinity) -> Iterator[str]:
-    value = node.labels.get(term.key, node.name if term.key == HOSTNAME else None)
-    if value is not None:
-        yield value
+def _value(node: Node | NodeClass, key: str) -> str | None:
+    return node.labels.get(key, node.name if key == HOSTNAME else None)
 
 
 def _may_share_namespace(term: AntiAffinity, one: str, other: str) -> bool:
@@ -130,7 +130,7 @@ class Cluster:
     classes: tuple[NodeClass, ...]
     demands: tuple[Demand, ...]
     needs: tuple[Vector, ...]
-    allowed: tuple[frozenset[int], ...]
+    allowed: tuple[tuple[int, ...], ...]
     fits: tuple[dict[int, int], ...]
     maybe: tuple[dict[int, tuple[str, str]], ...]
     anti_affine: tuple[frozenset[int], ...]
@@ -155,41 +155,35 @@ class Cluster:
 def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
     """Return node classes, request vectors, and the demands that fit each class."""
     dimensions = tuple(sorted({name for demand in demands for name, _ in demand.shape.requests} | {"pods"}))
-    keys = _relevant_keys(demands)
+    # The labels that some demand uses; an empty key stands for the node's name.
+    keys = tuple(sorted({key for demand in demands for key in demand.shape.node_keys}))
     closed = closed_domains(pools, demands)
     classes = tuple(_classes(pools, dimensions, keys, closed))
     needs = tuple(tuple(demand.shape.amount(name) for name in dimensions) for demand in demands)
     groups: dict[object, tuple[tuple[str, ...], list[int]]] = {}
     for index, node in enumerate(classes):
-        values = tuple(node.labels.get(key) for key in keys)
         open_keys = tuple(key for key in keys if key not in node.labels and pools[node.pool].leaves_open(key))
+        values = tuple(node.labels.get(key) for key in keys)
         alike = (values, node.taints, node.ports, node.name if "" in keys else "", open_keys)
         groups.setdefault(alike, (open_keys, []))[1].append(index)
-    filtered = [_allowed(with_admission(demand.shape), classes, groups.values()) for demand in demands]
+    # Most demands have the same rules.
+    allowed_by = cache(partial(_allowed, classes, groups.values()))
+    filtered = [allowed_by(replace(with_admission(each.shape), requests=(), labels=())) for each in demands]
     allowed = tuple(found for found, _ in filtered)
     anti_affine, unknown = _anti_affine(demands)
-    frees = [node.free for node in classes]
-    distinct = set(frees)
+    distinct = {node.free for node in classes}
     possible = tuple(
-        _fits(need, sorted(allow), frees, distinct, alone=index in anti_affine[index])
+        _fits(need, allow, classes, distinct, alone=index in anti_affine[index])
         for index, (need, allow) in enumerate(zip(needs, allowed, strict=True))
     )
     maybe = tuple(
-        {
-            node: uncertainty
-            for node in rooms
-            for uncertainty in islice(_uncertainties(classes[node], domains, labels.get(node)), 1)
-        }
-        if domains or labels
-        else {}
+        _maybe(rooms, classes, domains, labels) if domains or labels else {}
         for rooms, domains, (_, labels) in zip(possible, closed, filtered, strict=True)
     )
     fits = tuple(
-        {node: room for node, room in rooms.items() if node not in uncertainties} if uncertainties else rooms
-        for rooms, uncertainties in zip(possible, maybe, strict=True)
+        {node: room for node, room in rooms.items() if node not in uncertain} if uncertain else rooms
+        for rooms, uncertain in zip(possible, maybe, strict=True)
     )
-    splits = ZONE in keys and any(len(pool.zones) > 1 for pool in pools)
-    admitted = [_admitted(demand.shape, rooms, classes) for demand, rooms in zip(demands, fits, strict=True)]
     return Cluster(
         pools=tuple(pools),
         dimensions=dimensions,
@@ -201,16 +195,11 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         maybe=maybe,
         anti_affine=anti_affine,
         unknown=tuple(
-            (*demand.shape.unknown, *rules, *taints)
-            for demand, rules, taints in zip(demands, unknown, admitted, strict=True)
+            (*demand.shape.unknown, *rules, *_admitted(demand.shape, rooms, classes))
+            for demand, rules, rooms in zip(demands, unknown, fits, strict=True)
         ),
-        splits_zones=splits,
+        splits_zones=ZONE in keys and any(len(pool.zones) > 1 for pool in pools),
     )
-
-
-def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
-    """Return the labels that some demand uses; an empty key stands for the node's name."""
-    return tuple(sorted({key for demand in demands for key in demand.shape.node_keys}))
 
 
 def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
@@ -219,11 +208,11 @@ def _closed(node: NodeClass, domains: Domains) -> Iterator[str]:
     A new node has a unique name, and may have any value of a label that its pool does not fix.
     """
     for key, values in domains.items():
-        value = node.labels.get(key, node.name if key == HOSTNAME else None)
+        value = _value(node, key)
         if value in values:
             yield values[value]
         elif value is None and not node.is_live:
-            yield from islice(values.values(), 1)
+            yield next(iter(values.values()))
 
 
 def _classes(
@@ -243,16 +232,13 @@ def _classes(
 
 
 def _new_nodes(index: int, pool: Pool, dimensions: tuple[str, ...], keys: tuple[str, ...]) -> Iterable[NodeClass]:
-    more = pool.max_nodes - len(pool.nodes)
-    if more < 1:
-        return
-    usable = pool.usable
+    more, usable = pool.max_nodes - len(pool.nodes), pool.usable
     free = tuple(usable.get(name, 0) for name in dimensions)
     zones = pool.zones if ZONE in keys and len(pool.zones) > 1 else ("",)
     for zone in zones:
         # Every node has a name, unknown for new nodes; a zone may have a node even if not every zone gets one.
         labels = dict(pool.labels) | {HOSTNAME: ""} | ({ZONE: zone} if zone else {})
-        if more:
+        if more > 0:
             yield NodeClass(index, free, more // len(zones), labels, pool.taints, frozenset(), "", False)
 
 
@@ -265,13 +251,14 @@ def with_admission(shape: Shape) -> Shape:
 
 def _admitted(shape: Shape, rooms: Iterable[int], classes: Sequence[NodeClass]) -> Iterator[str]:
     if any("/" in name for name, _ in shape.requests):
-        taints = filter(None, (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms))
-        yield from (f"a toleration of {taint.key}, which not every cluster adds" for taint in islice(taints, 1))
+        taints = (untolerated_taint(shape.tolerations, classes[node].taints) for node in rooms)
+        if taint := next(filter(None, taints), None):
+            yield f"a toleration of {taint.key}, which not every cluster adds"
 
 
 def _allowed(
-    shape: Shape, classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]]
-) -> tuple[frozenset[int], dict[int, str]]:
+    classes: tuple[NodeClass, ...], groups: Iterable[tuple[tuple[str, ...], list[int]]], shape: Shape
+) -> tuple[tuple[int, ...], dict[int, str]]:
     """Return the node classes that labels, taints and host ports may allow; equal classes are evaluated once.
 
     The second value gives, for classes that depend on a label that their nodes may or may not have, this label.
@@ -290,26 +277,32 @@ def _allowed(
             required = (requirement.key for term in shape.affinity or () for requirement in term)
             asked = next(key for key in (*selector, *required) if key in open_keys)
             uncertain |= dict.fromkeys(members, asked)
-    return frozenset(allowed), uncertain
+    return tuple(sorted(allowed)), uncertain
 
 
-def _uncertainties(node: NodeClass, domains: Domains, label: str | None) -> Iterator[tuple[str, str]]:
-    for why in _closed(node, domains):
-        yield why, ""
-    if label:
-        yield (
-            f"it depends on the node label {label}, which no input sets and no model computes",
-            f"give `kubectl get nodes -o json`, or set {label} under `labels` in a pools.yaml",
-        )
+def _maybe(
+    rooms: Iterable[int], classes: Sequence[NodeClass], domains: Domains, labels: Mapping[int, str]
+) -> dict[int, tuple[str, str]]:
+    """Return the classes that live pods, or labels that may be missing, may close, each with the reason and advice."""
+    found: dict[int, tuple[str, str]] = {}
+    for node in rooms:
+        if why := next(_closed(classes[node], domains), ""):
+            found[node] = why, ""
+        elif label := labels.get(node):
+            found[node] = (
+                f"it depends on the node label {label}, which no input sets and no model computes",
+                f"give `kubectl get nodes -o json`, or set {label} under `labels` in a pools.yaml",
+            )
+    return found
 
 
 def _fits(
-    need: Vector, allowed: Iterable[int], frees: Sequence[Vector], distinct: Iterable[Vector], *, alone: bool
+    need: Vector, allowed: Iterable[int], classes: Sequence[NodeClass], distinct: Iterable[Vector], *, alone: bool
 ) -> dict[int, int]:
-    """Return the number of pods that fit on each class; `frees` are the free resources of all classes."""
-    wanted = [(index, amount) for index, amount in enumerate(need) if amount]
-    rooms = {free: min(free[index] // amount for index, amount in wanted) for free in distinct}
-    found = ((number, rooms[frees[number]]) for number in allowed)
+    """Return the number of pods that fit on each class; `distinct` are the free resources that some class has."""
+    amounts = [amount for amount in need if amount]
+    rooms = {free: min(map(floordiv, compress(free, need), amounts)) for free in distinct}
+    found = ((number, rooms[classes[number].free]) for number in allowed)
     return {number: 1 if alone else room for number, room in found if room}
 
 

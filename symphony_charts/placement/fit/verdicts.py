@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from symphony_charts.formats.names import nearest
@@ -43,15 +44,15 @@ def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], 
     if not pools.autoscaled and not any(pool.uncertainties for pool in cluster.pools):
         yield from groups
         return
-    certain = _verdicts(judge(lambda part: _without(part, ("PACKABLE", "UNKNOWN"))))
-    likely = _verdicts(judge(lambda part: _without(part, ("UNKNOWN",))))
+    certain, likely = (
+        {(each.demand, each.name): each.verdict for each in judge(partial(_without, weights=weights))}
+        for weights in (("PACKABLE", "UNKNOWN"), ("UNKNOWN",))
+    )
     for group in groups:
         best, next_best = certain[group.demand, group.name], likely[group.demand, group.name]
         if group.verdict == "NO":
-            growing = next(
-                (uncertainty.text for _, uncertainty in _uncertainties(cluster, group.demand) if uncertainty.may_grow),
-                next(iter(pools.autoscaled), ""),
-            )
+            texts = (each.text for _, each in _uncertainties(cluster, group.demand) if each.may_grow)
+            growing = next(iter((*texts, *pools.autoscaled)), "")
             yield replace(group, verdict="UNKNOWN", why=f"{group.why}; but {growing}") if growing else group
         elif group.verdict == "PROVEN" and best != "PROVEN":
             weight: Verdict = "PACKABLE" if next_best in ("PROVEN", "PACKABLE") else "UNKNOWN"
@@ -62,14 +63,9 @@ def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], 
             yield group
 
 
-def _verdicts(groups: Iterable[Group]) -> dict[tuple[int, str], Verdict]:
-    return {(group.demand, group.name): group.verdict for group in groups}
-
-
 def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
-    weight = "UNKNOWN" if verdict == "UNKNOWN" else "PACKABLE"
     uncertainties = list(_uncertainties(cluster, group.demand))
-    pool, uncertainty = next((pair for pair in uncertainties if pair[1].weight == weight), uncertainties[0])
+    pool, uncertainty = next((pair for pair in uncertainties if pair[1].weight == verdict), uncertainties[0])
     others = sum(other.weight != "PROVEN" for _, other in uncertainties) - 1
     more = f", and {others} more" if others > 0 else ""
     hint = "give what GKE says of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"
@@ -85,12 +81,8 @@ def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncerta
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
     """Return the cluster without pools that have uncertainties of these weights."""
-    doubtful = {
-        number
-        for number, pool in enumerate(cluster.pools)
-        if any(each.weight in weights for each in pool.uncertainties)
-    }
-    return cluster.restricted(lambda _, node: cluster.classes[node].pool not in doubtful) if doubtful else cluster
+    doubtful = [any(each.weight in weights for each in pool.uncertainties) for pool in cluster.pools]
+    return cluster.restricted(lambda _, node: not doubtful[cluster.classes[node].pool]) if any(doubtful) else cluster
 
 
 _KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}
@@ -129,7 +121,7 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
         if amount > usable.get(resource, 0):
             offered = amount_text(resource, usable.get(resource, 0))
             reasons.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
-    shared = sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0))[0]
+    shared = sharing_fault(shape, pool, pool.labels)[0]
     if shared:
         reasons.append(("size", shared))
     if pool.max_nodes < 1:
@@ -155,11 +147,9 @@ def _smallest_reason(cluster: Cluster, demand: int) -> tuple[str, str]:
     numbers = sorted({cluster.classes[node].pool for node in cluster.allowed[demand]})
     open_pools = [cluster.pools[number] for number in numbers]
     faults = [slice_fault(cluster.demands[demand], pool) for pool in open_pools]
-    for pool in open_pools:
-        faults.append(sharing_fault(shape, pool.labels, pool.allocatable.get("nvidia.com/gpu", 0)))
-    for fault in faults:
-        if fault[0]:
-            return fault
+    faults += (sharing_fault(shape, pool, pool.labels) for pool in open_pools)
+    if fault := next((fault for fault in faults if fault[0]), None):
+        return fault
     return _too_large(shape, open_pools) if open_pools else _kept_out(cluster, shape)
 
 
@@ -235,13 +225,11 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     pool = cluster.pools[cluster.classes[best].pool]
     more = -(-missing // rooms[best])
     names = sorted({cluster.pools[cluster.classes[node].pool].name for node in rooms})
-    full = ", ".join(names[:3]) + (" and others" if len(names) > 3 else "")
-    limit = (
-        f"its maximum of {pool.max_nodes} node{'s' * (pool.max_nodes != 1)}"
-        if len(names) == 1
-        else "their maximum of nodes"
-    )
-    what = f"{count - missing} of {count} fit; {full} {'is' if len(names) == 1 else 'are'} full at {limit}"
+    if len(names) == 1:
+        full = f"{pool.name} is full at its maximum of {pool.max_nodes} node{'s' * (pool.max_nodes != 1)}"
+    else:
+        full = f"{', '.join(names[:3])}{' and others' * (len(names) > 3)} are full at their maximum of nodes"
+    what = f"{count - missing} of {count} fit; {full}"
     if pool.is_multi_host:
         slices = -(-missing // max(1, pool.max_nodes))
         more_pools = f"add {slices} pool{'s' if slices > 1 else ''} like {pool.name}"

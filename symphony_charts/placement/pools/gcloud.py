@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import msgspec
+
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.placement.catalog import Catalog, Machine
 from symphony_charts.placement.pools.gke_node_pool import make_pool
@@ -17,7 +19,6 @@ from symphony_charts.placement.pools.node_config import (
     autoscaled,
     cluster_settings,
     in_camel_case,
-    node_counts,
     read_node_config,
     uncertainty,
     unknown_keys,
@@ -29,7 +30,7 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
     """Return the pools of one `gcloud container clusters describe`."""
     settings = cluster_settings(cluster, tuple(cluster.texts("locations")), in_camel_case)
     read = [read_node_pool(pool, catalog, settings) for pool in cluster.blocks("nodePools")]
-    return Pools(pools=tuple(pool for pool in read if pool is not None), autoscaled=tuple(autoscaled(cluster)))
+    return Pools(pools=tuple(filter(None, read)), autoscaled=tuple(autoscaled(cluster)))
 
 
 def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | None = None) -> Pool | None:
@@ -38,9 +39,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
     config = pool.block("config")
     name = pool.text("name", required=True)
     zones = tuple(pool.texts("locations")) or cluster.zones
-    is_scaled = pool.block("autoscaling").flag("enabled")
-    low, high = node_counts(pool, max(1, len(zones)), in_camel_case, is_scaled=is_scaled)
-    settings = read_node_config(pool, name, cluster, in_camel_case, ("taints",))
+    settings = read_node_config(pool, name, zones, cluster, in_camel_case)
     uncertainties = list(unknown_keys(pool, "PACKABLE"))
     status = pool.text("status")
     if status not in ("", "RUNNING", "PROVISIONING", "RECONCILING"):
@@ -49,15 +48,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
     if not zones and not pool.block("autoscaling").number("totalMaxNodeCount"):
         text = "its zones are not said: one is counted, there may be more"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
-    settings = replace(
-        settings,
-        labels=config.mapping("labels"),
-        zones=zones,
-        min_nodes=low,
-        max_nodes=high,
-        max_pods=pool.block("maxPodsConstraint").number("maxPodsPerNode", minimum=1) or 110,
-        uncertainties=tuple(uncertainties),
-    )
+    settings = replace(settings, uncertainties=tuple(uncertainties))
     return make_pool(settings, catalog, Fields({}, config.at("machineType"), pool.faults)) if name else None
 
 
@@ -74,12 +65,12 @@ def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Ma
             continue
         seen.add(name)
         gpu = next(item.blocks("accelerators"), Fields({}, item.at("accelerators"), item.faults))
-        before = catalog.get(name)
+        before = catalog.get(name) or Machine(name=name, family="", vcpu=cpus, memory_mib=memory)
         kind = gpu.text("guestAcceleratorType")
         is_tpu = kind.startswith("ct") or "tpu" in kind
         count = gpu.number("guestAcceleratorCount") or 0
-        yield Machine(
-            name=name,
+        yield msgspec.structs.replace(
+            before,
             family=name.split("-")[0],
             arch="arm64" if item.text("architecture").upper() == "ARM64" else "amd64",
             vcpu=cpus,
@@ -87,10 +78,5 @@ def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Ma
             shared=item.flag("isSharedCpu"),
             gpu="" if is_tpu else kind,
             gpus=0 if is_tpu else count,
-            tpu=before.tpu if before else "",
-            chips=before.chips if before else 0,
-            topology=before.topology if before else "",
-            local_ssds=before.local_ssds if before else 0,
-            local_ssd_gib=before.local_ssd_gib if before else 375,
             sources=("gcloud",),
         )

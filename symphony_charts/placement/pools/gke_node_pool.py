@@ -9,21 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from symphony_charts.formats.field_reader import Fields
-from symphony_charts.placement.allocatable import NodeSpec, allocatable, system_profile
+from symphony_charts.formats.names import nearest
+from symphony_charts.placement.allocatable import Amounts, NodeSpec, allocatable, system_profile
 from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, slice_hosts
 from symphony_charts.placement.pools.node_config import NodePoolConfig
-from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Amounts, Pool, Taint, Tpu, Uncertainty
-
-_DEFAULT_MACHINE = "e2-medium"
+from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Pool, Taint, Tpu, Uncertainty, is_zone
 
 
 def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -> Pool | None:
     """Return the pool of `config`; None, with a fault at `machine_field`, if its machine type is unknown."""
-    machine = catalog.get(config.machine_type or _DEFAULT_MACHINE)
+    machine = catalog.get(config.machine_type or "e2-medium")
     if not config.machine_type:
         machine = _machine_of_labels(config) or machine
     if machine is None:
-        near = catalog.nearest(config.machine_type)
+        near = nearest(config.machine_type, catalog.machines)
         hint = f'did you mean "{near}"? ' * bool(near) + "`symph catalog refresh FILE` adds what gcloud lists"
         machine_field.fault(f'unknown machine type "{config.machine_type}"', "", hint)
         return None
@@ -31,7 +30,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
     for what, hint in _device_faults(machine, config.gpu_type, config.gpu_count, config.gpu_partition):
         machine_field.fault(what, "", hint)
     tpu = _tpu(config, machine, machine_field)
-    most = min(config.max_nodes, config.reservation_nodes.get(config.reservation, config.max_nodes))
+    most = min(config.max_nodes, config.cluster.reservations.get(config.reservation, config.max_nodes))
     node = _node_spec(config, machine)
     offer = allocatable(node) | _devices(config, machine, gpus) | config.hugepages
     offer["memory"] = max(0, offer["memory"] - sum(config.hugepages.values()))
@@ -44,7 +43,9 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         arch=machine.arch,
         allocatable=offer,
         accuracy="model" if node.reserved_cpu is None else "effective",
-        system=system_profile(gpu=gpus > 0, tpu=machine.chips > 0, calico=config.calico, gcs_fuse=config.gcs_fuse),
+        system=system_profile(
+            gpu=gpus > 0, tpu=machine.chips > 0, calico=config.cluster.calico, gcs_fuse=config.cluster.gcs_fuse
+        ),
         labels=_labels(config, machine, gpu_type, gpus, tpu),
         taints=_taints(config, machine, gpus),
         zones=config.zones,
@@ -59,9 +60,8 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         reservation=config.reservation,
         queued=config.queued,
         selector=(GKE_POOL_LABEL, config.name),
-        notes=()
-        if config.machine_type or not machine.name
-        else (f"machine_type is not set: GKE takes {machine.name}",),
+        notes=(f"machine_type is not set: GKE takes {machine.name}",)
+        * (not config.machine_type and bool(machine.name)),
         uncertainties=(*config.uncertainties, *_model_uncertainties(config, machine)),
         local_ssds=machine.local_ssds
         or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds,
@@ -77,7 +77,6 @@ def _machine_of_labels(config: NodePoolConfig) -> Machine | None:
     return Machine(
         name="",
         family="",
-        arch="amd64",
         vcpu=int(cpu),
         memory_mib=int(memory),
         gpu=config.labels.get("gpu_type", "") if has_gpus else "",
@@ -97,7 +96,7 @@ def _model_uncertainties(config: NodePoolConfig, machine: Machine) -> Iterator[U
         yield Uncertainty(text="nodes of Windows keep back more memory and disk than is known here")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
         yield Uncertainty(text="GPUs show up only after a driver was installed by hand", weight="PACKABLE")
-    if config.reservation and config.reservation not in config.reservation_nodes:
+    if config.reservation and config.reservation not in config.cluster.reservations:
         yield Uncertainty(
             text=f"how many nodes reservation {config.reservation} holds is not said here", weight="PACKABLE"
         )
@@ -173,10 +172,10 @@ def _labels(config: NodePoolConfig, machine: Machine, gpu_type: str, gpus: int, 
     if config.provisioning != "standard":
         labels[f"{prefix}gke-{config.provisioning}"] = "true"
     if config.zones:
-        zone, is_zone = config.zones[0], config.zones[0].count("-") >= 2
-        region = zone.rsplit("-", 1)[0] if is_zone else zone
+        zone = config.zones[0]
+        region = zone.rsplit("-", 1)[0] if is_zone(zone) else zone
         labels |= dict.fromkeys(("topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/region"), region)
-        if is_zone and len(config.zones) == 1:
+        if is_zone(zone) and len(config.zones) == 1:
             labels |= dict.fromkeys((ZONE, "failure-domain.beta.kubernetes.io/zone", "topology.gke.io/zone"), zone)
     if gpus:
         labels |= {f"{prefix}gke-accelerator": gpu_type, f"{prefix}gke-gpu": "true"}

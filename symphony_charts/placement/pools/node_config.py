@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 
 from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.quantity import GIB, MIB
-from symphony_charts.placement.pools.pool import Amounts, Provisioning, Taint, Uncertainty, Weight
+from symphony_charts.placement.allocatable import Amounts
+from symphony_charts.placement.pools.pool import Provisioning, Taint, Uncertainty, Weight
 
 _NOTHING: tuple[object, ...] = (None, "", [], {})
 
@@ -157,10 +158,13 @@ def autoscaled(cluster: Fields) -> Iterator[str]:
         yield "node auto-provisioning, which may add pools"
 
 
-def node_counts(pool: Fields, zones: int, key: Callable[[str], str], *, is_scaled: bool) -> tuple[int, int]:
-    """Return the least and the most nodes of a pool; sizes are per zone unless they are totals."""
+def _node_counts(pool: Fields, zones: int, key: Callable[[str], str]) -> tuple[int, int]:
+    """Return the least and the most nodes of a pool; sizes are per zone unless they are totals.
+
+    A block of Terraform turns autoscaling on; GKE's API has a field for that.
+    """
     scaling = pool.block("autoscaling")
-    if not is_scaled:
+    if not (scaling.flag("enabled") if key is in_camel_case else scaling.data):
         count = (pool.number(key("node_count"), key("initial_node_count")) or 0) * zones
         return count, count
     if total := scaling.number(key("total_max_node_count")):
@@ -199,8 +203,6 @@ class NodePoolConfig:
     streaming: bool = False
     one_thread: bool = False
     confidential: bool = False
-    calico: bool = False
-    gcs_fuse: bool = False
     raw_ssds: int = 0
     cache_ssds: int = 0
     extra_ssds: int = 0
@@ -208,11 +210,12 @@ class NodePoolConfig:
     sandbox: str = ""
     gpu_driver: str = ""
     uncertainties: tuple[Uncertainty, ...] = ()
-    reservation_nodes: Mapping[str, int] = field(default_factory=dict)
     reserved_cpu: int | None = None
     reserved_memory_mib: int | None = None
+    cluster: ClusterSettings = ClusterSettings()
 
 
+_PAGES = {"hugepages-2Mi": ("hugepage_size_2m", 2 * MIB), "hugepages-1Gi": ("hugepage_size_1g", GIB)}
 # Terraform's name -> GKE's API name, where that is not the camel-case form of the same word.
 _GKE_NAMES = {
     "node_config": "config",
@@ -230,13 +233,20 @@ def in_camel_case(name: str) -> str:
 
 
 def read_node_config(
-    pool: Fields, name: str, cluster: ClusterSettings, key: Callable[[str], str], taints: tuple[str, ...]
+    pool: Fields, name: str, zones: tuple[str, ...], cluster: ClusterSettings, key: Callable[[str], str]
 ) -> NodePoolConfig:
-    """Return the settings of a node pool and its node configuration, without labels, zones and node counts.
+    """Return the settings of a node pool and its node configuration.
 
-    `key` translates Terraform's names into the names used in the file; `taints` are the names of the lists of taints.
+    `key` translates Terraform's names into the names used in the file.
     """
+    low, high = _node_counts(pool, max(1, len(zones)), key)
     config = pool.block(key("node_config"))
+    labels = config.mapping("labels")
+    for label, value in labels.items():
+        config.faults.is_unresolved(f"{label}={value}", config.at("labels"))
+    pods = pool.number("max_pods_per_node", minimum=1) or pool.block("maxPodsConstraint").number(
+        "maxPodsPerNode", minimum=1
+    )
     ssds = config.block(key("ephemeral_storage_local_ssd_config"), key("ephemeral_storage_config"))
     disk = config.block(key("boot_disk"))
     accelerator = key("guest_accelerator")
@@ -255,6 +265,12 @@ def read_node_config(
         name=name,
         source=pool.faults.source(pool.path),
         machine_type=config.text(key("machine_type")),
+        labels=labels,
+        zones=zones,
+        min_nodes=low,
+        max_nodes=high,
+        max_pods=pods or cluster.max_pods or 110,
+        cluster=cluster,
         disk_type=config.text(key("disk_type")) or disk.text(key("disk_type")),
         image=config.text(key("image_type")),
         disk_gib=config.number(key("disk_size_gb"), minimum=10) or disk.number(key("size_gb"), minimum=10) or 100,
@@ -262,7 +278,7 @@ def read_node_config(
         cache_ssds=ssds.number(key("data_cache_count")) or 0,
         raw_ssds=config.block(key("local_nvme_ssd_block_config")).number(key("local_ssd_count")) or 0,
         extra_ssds=config.number(key("local_ssd_count")) or 0,
-        taints=read_taints(config, *taints),
+        taints=read_taints(config, "taint", "taints", "effective_taints"),
         gpu_type=gpu.text(key("type")),
         gpu_count=gpu.number(key("count")) or 0,
         gpu_partition=gpu.text(key("gpu_partition_size")),
@@ -273,14 +289,11 @@ def read_node_config(
         placement=placement.text(key("policy_name")) or ("compact" if placement.text("type") == "COMPACT" else ""),
         tpu_topology=placement.text(key("tpu_topology")),
         reservation=next(iter(affinity.texts("values")), "") if is_reserved else "",
-        reservation_nodes=cluster.reservations,
         queued=pool.block(key("queued_provisioning")).flag("enabled"),
         streaming=preloads or (images.flag("enabled") if images.data else cluster.streaming),
         one_thread=config.block(key("advanced_machine_features")).number(key("threads_per_core")) == 1,
         confidential=config.block(key("confidential_nodes")).flag("enabled") or cluster.confidential,
-        calico=cluster.calico,
-        gcs_fuse=cluster.gcs_fuse,
-        hugepages=huge_pages(pages, key("hugepage_size_2m"), key("hugepage_size_1g")),
+        hugepages={name: number * size for name, (page, size) in _PAGES.items() if (number := pages.number(key(page)))},
         sandbox=config.block(key("sandbox_config")).text(key("sandbox_type"), "type").lower(),
         reserved_cpu=reserved.number(key("effective_cpu_reserved_millicore"), key("cpu_reserved_millicore")),
         reserved_memory_mib=reserved.number(key("effective_memory_reserved_mib"), key("memory_reserved_mib")),
@@ -304,12 +317,6 @@ def uncertainty(item: Fields, text: str, weight: Weight = "PACKABLE", *, may_gro
     """Return an uncertainty about the pool, with its place in the file."""
     where = item.faults.position(item.path)
     return Uncertainty(text=f"{text} ({where})", weight=weight, may_grow=may_grow)
-
-
-def huge_pages(config: Fields, small: str, large: str) -> Amounts:
-    """Return the huge pages of a node in bytes, from the numbers of 2 MiB and of 1 GiB pages."""
-    sizes = {"hugepages-2Mi": (small, 2 * MIB), "hugepages-1Gi": (large, GIB)}
-    return {name: number * size for name, (key, size) in sizes.items() if (number := config.number(key))}
 
 
 _EFFECTS = {"noschedule": "NoSchedule", "prefernoschedule": "PreferNoSchedule", "noexecute": "NoExecute"}

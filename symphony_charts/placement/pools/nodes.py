@@ -6,14 +6,14 @@ node, and the DaemonSets give the system load of a new node.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.field_reader import Faults, Fields
 from symphony_charts.formats.quantity import amount_of
-from symphony_charts.placement.allocatable import system_profile
+from symphony_charts.placement.allocatable import Amounts, system_profile
 from symphony_charts.placement.catalog import Catalog, slice_hosts
 from symphony_charts.placement.fit.podspec import (
     amounts_in,
@@ -28,7 +28,8 @@ from symphony_charts.placement.fit.podspec import (
 from symphony_charts.placement.pools.node_config import read_taints
 from symphony_charts.placement.pools.pool import (
     GKE_POOL_LABEL,
-    Amounts,
+    HOSTNAME,
+    ZONE,
     HostPort,
     Node,
     Pool,
@@ -48,7 +49,7 @@ _POOL_LABELS = (
     "node.kubernetes.io/instance-type",
 )
 # Labels that differ between the nodes of one pool and so do not apply to new nodes.
-_OF_ONE_NODE = ("kubernetes.io/hostname", "topology.gke.io/zone", "topology.kubernetes.io/zone")
+_OF_ONE_NODE = (HOSTNAME, "topology.gke.io/zone", ZONE)
 _GONE = {"Succeeded", "Failed"}
 # Taints of a node's present condition, which new nodes of its pool do not have.
 _CONDITIONS = frozenset(
@@ -64,7 +65,6 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
     for item in items:
         sorted_items[item.text("kind") or "Node"].append(item)
     load = _load(sorted_items["Pod"])
-    knows_load = bool(sorted_items["Pod"])
     pools: dict[tuple[str, str], list[Node]] = defaultdict(list)
     uncertainties: dict[tuple[str, str], list[Uncertainty]] = defaultdict(list)
     for item in sorted_items["Node"]:
@@ -75,7 +75,7 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
         for pod in load[node.name].nominated[:1]:
             text = f"node {node.name} keeps room for the pending pod {pod}, which may go elsewhere"
             uncertainties[pool].append(Uncertainty(text=text, weight="PROVEN", may_grow=True))
-    daemons = sorted_items["DaemonSet"]
+    daemons, knows_load = sorted_items["DaemonSet"], bool(sorted_items["Pod"])
     return [
         _make_pool(key, nodes, daemons, knows_load, faults, catalog, uncertainties[key]) for key, nodes in pools.items()
     ]
@@ -93,7 +93,7 @@ def pending_pods(items: Iterable[Fields]) -> Iterator[Fields]:
 class _Load:
     """The pods of one node, their requests, and their host ports; `nominated` are pods that are still to come."""
 
-    used: Amounts = field(default_factory=dict)
+    used: Counter[str] = field(default_factory=Counter)
     ports: set[HostPort] = field(default_factory=set)
     pods: list[PresentPod] = field(default_factory=list)
     nominated: list[str] = field(default_factory=list)
@@ -109,8 +109,7 @@ def _load(pods: Iterable[Fields]) -> dict[str, _Load]:
         load = loads[node]
         if not spec.has("nodeName"):
             load.nominated.append(f"{meta.text('namespace')}/{meta.text('name')}")
-        for name, amount in pod_requests(spec, status=status).items():
-            load.used[name] = load.used.get(name, 0) + amount
+        load.used.update(pod_requests(spec, status=status))
         load.ports |= pod_ports(spec)
         load.pods.append(
             PresentPod(
@@ -134,7 +133,7 @@ def _read_node(item: Fields, loads: Mapping[str, _Load]) -> Node:
     return Node(
         name=name,
         allocatable=allocatable,
-        free={resource: amount - load.used.get(resource, 0) for resource, amount in allocatable.items()},
+        free={resource: amount - load.used[resource] for resource, amount in allocatable.items()},
         labels=meta.mapping("labels"),
         taints=tuple(dict.fromkeys((*read_taints(spec, "taints"), *_condition_taints(item)))),
         ports=frozenset(load.ports),
@@ -170,8 +169,8 @@ def _make_pool(
     labels = {k: v for k, v in first.labels.items() if all(n.labels.get(k) == v for n in nodes)}
     machine = catalog.get(labels.get("node.kubernetes.io/instance-type", ""))
     gpus, chips = allocatable.get("nvidia.com/gpu", 0), allocatable.get("google.com/tpu", 0)
-    shared = (taint for taint in nodes[0].taints if all(taint in node.taints for node in nodes))
-    taints = tuple(taint for taint in shared if taint.key not in _CONDITIONS)
+    lasting = (taint for taint in first.taints if taint.key not in _CONDITIONS)
+    taints = tuple(taint for taint in lasting if all(taint in node.taints for node in nodes))
     system = daemon_requests(daemons, labels, taints) if daemons else system_profile(gpu=gpus > 0, tpu=chips > 0)
     if not knows_load:
         nodes = [_on(node, {}, system) for node in nodes]
@@ -186,7 +185,7 @@ def _make_pool(
             "pods were not given: the requests of GKE's system pods are subtracted, although these are not GKE nodes;"
             " give `kubectl get nodes,pods -A -o json`, or --system"
         )
-    zones = sorted({node.labels.get("topology.kubernetes.io/zone", "") for node in nodes} - {""})
+    zones = sorted({node.labels.get(ZONE, "") for node in nodes} - {""})
     return Pool(
         name=name,
         source=faults.file,
@@ -219,14 +218,13 @@ def _make_pool(
 
 def daemon_requests(daemons: list[Fields], labels: Mapping[str, str], taints: tuple[Taint, ...]) -> Amounts:
     """Return the total requests of the DaemonSets whose pods run on such a node."""
-    total: Amounts = {}
+    total = Counter[str]()
     for daemon in daemons:
         spec = daemon.block("spec").block("template").block("spec")
         fits = labels_match(spec.mapping("nodeSelector"), read_node_affinity(spec), labels)
         if fits and untolerated_taint(read_tolerations(spec), taints) is None:
-            for name, amount in pod_requests(spec).items():
-                total[name] = total.get(name, 0) + amount
-    return total
+            total.update(pod_requests(spec))
+    return dict(total)
 
 
 def _provisioning(labels: Mapping[str, str]) -> Provisioning:

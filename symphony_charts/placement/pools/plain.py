@@ -14,7 +14,7 @@ pools:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 from dataclasses import replace
 from typing import get_args
 
@@ -24,7 +24,7 @@ from symphony_charts.placement.catalog import Catalog
 from symphony_charts.placement.fit.podspec import amounts_in
 from symphony_charts.placement.pools.gke_node_pool import make_pool
 from symphony_charts.placement.pools.node_config import NodePoolConfig, read_taints
-from symphony_charts.placement.pools.pool import Pool, Pools, Provisioning
+from symphony_charts.placement.pools.pool import ZONE, Pool, Pools, Provisioning
 
 _KNOWN = {
     "name", "machine_type", "max_nodes", "min_nodes", "nodes", "zones", "labels", "taints", "gpu", "version", "image",
@@ -56,7 +56,7 @@ def read_plain(top: Fields, catalog: Catalog) -> Pools:
         else:
             item.fault("machine_type or allocatable is needed")
     workloads = () if top.text("kube_system") == "elsewhere" else None
-    return Pools(pools=tuple(pool for pool in pools if pool is not None), workloads=workloads)
+    return Pools(pools=tuple(filter(None, pools)), workloads=workloads)
 
 
 def _refuse_unknown(item: Fields, known: Set[str]) -> None:
@@ -130,10 +130,9 @@ def _stated(item: Fields, name: str) -> Pool:
     offered = {"pods": item.number("max_pods", minimum=1) or 110} | amounts_in(item.block("allocatable"))
     zones = tuple(item.texts("zones"))
     arch = item.text("arch") or "amd64"
-    defaults = {"kubernetes.io/os": "linux", "kubernetes.io/arch": arch}
-    defaults |= {"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": arch}
-    defaults |= {"topology.kubernetes.io/zone": zones[0]} if len(zones) == 1 else {}
-    labels: Mapping[str, str] = defaults | item.mapping("labels")
+    labels = {"kubernetes.io/os": "linux", "kubernetes.io/arch": arch}
+    labels |= {f"beta.{key}": value for key, value in labels.items()}
+    labels |= {ZONE: zones[0]} if len(zones) == 1 else {}
     gpu = item.block("gpu")
     for needed in ("cpu", "memory"):
         if needed not in offered:
@@ -148,7 +147,7 @@ def _stated(item: Fields, name: str) -> Pool:
         allocatable=offered,
         accuracy="stated",
         system=amounts_in(item.block("system")),
-        labels=labels,
+        labels=labels | item.mapping("labels"),
         taints=read_taints(item, "taints"),
         zones=zones,
         min_nodes=low,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from os.path import normpath
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from symphony_charts.placement.allocatable import memory_margin
+from symphony_charts.placement.allocatable import Amounts, memory_margin
 from symphony_charts.placement.catalog import Catalog, default_catalog
 
 # Advice for clusters whose pools no reader can read.
@@ -33,11 +32,14 @@ _MODELLED = {
     },
 }  # fmt: skip
 
-# Amounts of one node or pod: cpu in millicores, memory and ephemeral-storage in bytes, pods and devices as counts.
-Amounts = dict[str, int]
 Accuracy = Literal["live", "stated", "effective", "model"]
 Provisioning = Literal["standard", "spot", "preemptible", "flex-start"]
 Weight = Literal["UNKNOWN", "PACKABLE", "PROVEN"]
+
+
+def is_zone(location: str) -> bool:
+    """Return True if `location` is a zone such as us-central1-a, False if it is a region."""
+    return location.count("-") >= 2
 
 
 class HostPort(NamedTuple):
@@ -207,8 +209,7 @@ class Pool:
         label = self.labels.get("topology.kubernetes.io/region", "")
         if label or not self.zones:
             return label
-        zone = self.zones[0]
-        return zone.rsplit("-", 1)[0] if zone.count("-") >= 2 else zone
+        return self.zones[0].rsplit("-", 1)[0] if is_zone(self.zones[0]) else self.zones[0]
 
     @property
     def is_spot(self) -> bool:
@@ -239,9 +240,8 @@ class Pools:
 
     def get(self, name: str) -> Pool | None:
         """Return the pool of that name (its own, or Cloudwise's label ``name``), or None."""
-        named = (pool for pool in self.pools if pool.name == name)
-        labelled = (pool for pool in self.pools if pool.labels.get("name") == name)
-        return next(chain(named, labelled), None)
+        fitting = [pool for pool in self.pools if name in (pool.name, pool.labels.get("name"))]
+        return min(fitting, key=lambda pool: pool.name != name, default=None)
 
     @property
     def needs_labels(self) -> bool:

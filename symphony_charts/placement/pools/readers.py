@@ -41,18 +41,18 @@ def read_pools(
     line.
     """
     if name.endswith((".tf", ".hcl")):
-        raise _removed("Terraform's language HCL", name)
+        raise SpecError.one("Terraform's language HCL is not read", at=name, next=_INSTEAD)
     documents = _documents(text)
-    if len(documents) == 1:
-        data = _parse(documents[0], name)
-        return pools_of_data(data, name, variables=variables, catalog=catalog, text=documents[0])
+    read = [_parse(document, name) for document in documents]
 
     def line(path: str) -> int | None:
+        if len(documents) == 1:
+            return line_of(documents[0], path)
         number, _, rest = path.removeprefix("[").partition("]")
         return line_of(documents[int(number)], rest.removeprefix(".")) if number.isdecimal() else None
 
-    read = [_parse(document, name) for document in documents]
-    return _pools(read, name, Faults(file=name, line_of=line), variables or {}, catalog or default_catalog())
+    data, faults = read[0] if len(read) == 1 else read, Faults(file=name, line_of=line)
+    return _pools(data, faults, variables or {}, catalog or default_catalog())
 
 
 def _documents(text: str) -> list[str]:
@@ -70,27 +70,23 @@ def _documents(text: str) -> list[str]:
 
 
 def pools_of_data(
-    data: object,
-    name: str = "",
-    *,
-    variables: Mapping[str, object] | None = None,
-    catalog: Catalog | None = None,
-    text: str = "",
+    data: object, name: str = "", *, variables: Mapping[str, object] | None = None, catalog: Catalog | None = None
 ) -> Pools:
-    """Return the pools in parsed data; `text` only serves for line numbers in errors."""
-    faults = Faults(file=name, line_of=(lambda path: line_of(text, path)) if text else (lambda _path: None))
-    return _pools(data, name, faults, variables or {}, catalog or default_catalog())
+    """Return the pools in parsed data."""
+    return _pools(data, Faults(file=name), variables or {}, catalog or default_catalog())
 
 
-def _pools(data: object, name: str, faults: Faults, variables: Mapping[str, object], catalog: Catalog) -> Pools:
-    reader = _reader_of(data, name)
+def _pools(data: object, faults: Faults, variables: Mapping[str, object], catalog: Catalog) -> Pools:
+    reader = _reader_of(data, faults.file)
     faults.unresolved = _UNRESOLVED if reader is _read_terraform else ""
     result = reader(data, faults, catalog, variables)
     faults.check()
     for twice in sorted(n for n, count in Counter(pool.name for pool in result.pools).items() if count > 1):
         faults.add(f'two pools are named "{twice}"', "", "pool names tell pools apart")
     faults.check()
-    return replace(result, source=name, catalog=catalog if result.catalog.origin == "shipped" else result.catalog)
+    return replace(
+        result, source=faults.file, catalog=catalog if result.catalog.origin == "shipped" else result.catalog
+    )
 
 
 def _reader_of(data: object, name: str) -> _Reader:
@@ -107,7 +103,7 @@ def _reader_of(data: object, name: str) -> _Reader:
     if isinstance(data, dict):
         for keys, kind in _REMOVED:
             if all(key in data for key in keys):
-                raise _removed(kind, name)
+                raise SpecError.one(f"{kind} is not read", at=name, next=_INSTEAD)
         for keys, reader in _READERS:
             if all(key in data for key in keys):
                 return reader
@@ -118,10 +114,6 @@ def _reader_of(data: object, name: str) -> _Reader:
         at=name,
         next="give a Terraform plan or state, gcloud's or kubectl's JSON, or a pools.yaml (symph init)",
     )
-
-
-def _removed(kind: str, name: str) -> SpecError:
-    return SpecError.one(f"{kind} is not read", at=name, next=_INSTEAD)
 
 
 def merge(several: Iterable[Pools]) -> Pools:
@@ -181,8 +173,7 @@ def _reader(read: Callable[[Fields, Catalog], Pools]) -> _Reader:
 
 
 def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    node_pools = [read_node_pool(item, catalog) for item in _listed(data, faults)]
-    return Pools(pools=tuple(pool for pool in node_pools if pool is not None))
+    return Pools(pools=tuple(filter(None, (read_node_pool(item, catalog) for item in _listed(data, faults)))))
 
 
 def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:

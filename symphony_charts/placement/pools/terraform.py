@@ -18,12 +18,11 @@ from symphony_charts.placement.pools.node_config import (
     ClusterSettings,
     autoscaled,
     cluster_settings,
-    node_counts,
     read_node_config,
     uncertainty,
     unknown_keys,
 )
-from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools, Uncertainty
+from symphony_charts.placement.pools.pool import ELSEWHERE, Pool, Pools, Uncertainty, is_zone
 
 NODE_POOL = "google_container_node_pool"
 CLUSTER = "google_container_cluster"
@@ -33,7 +32,7 @@ RESERVATION = "google_compute_reservation"
 def read_cluster_settings(cluster: Fields, reservations: Mapping[str, int]) -> ClusterSettings:
     """Return the settings that hold for a cluster's pools; a zonal cluster's zone is one of its zones."""
     location, zones = cluster.text("location", "zone", "region"), tuple(cluster.texts("node_locations"))
-    if _is_zone(location) and location not in zones:
+    if is_zone(location) and location not in zones:
         zones = (location, *zones)
     defaults = cluster.block("node_pool_defaults").block("node_config_defaults")
     return replace(
@@ -58,42 +57,21 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
     config = pool.block("node_config")
     uncertainties = list(unknown_keys(config, "UNKNOWN") if name else unknown_keys(pool, "PACKABLE"))
     zones, zone_uncertainties = _where(pool, cluster)
-    is_scaled = bool(pool.block("autoscaling").data)
-    low, high = node_counts(pool, max(1, len(zones)), str, is_scaled=is_scaled)
     shown = name or pool.text("name", "name_prefix", required=True)
-    settings = read_node_config(pool, shown, cluster, str, ("taint", "effective_taints"))
+    settings = read_node_config(pool, shown, zones, cluster, str)
     uncertainties += settings.uncertainties
     if not pool.block("autoscaling").number("total_max_node_count"):
         uncertainties += zone_uncertainties
     if not any(pool.has(key) for key in ("autoscaling", "node_count", "initial_node_count")):
         text = "the number of nodes is not set: none is counted, there may be some"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
-    settings = replace(
-        settings,
-        labels=_labels(config),
-        zones=zones,
-        min_nodes=low,
-        max_nodes=high,
-        max_pods=pool.number("max_pods_per_node", minimum=1) or cluster.max_pods or 110,
-        uncertainties=tuple(uncertainties),
-    )
+    settings = replace(settings, uncertainties=tuple(uncertainties))
     return make_pool(settings, catalog, Fields({}, config.at("machine_type"), pool.faults)) if shown else None
-
-
-def _labels(config: Fields) -> dict[str, str]:
-    labels = config.mapping("labels")
-    for key, value in labels.items():
-        config.faults.is_unresolved(f"{key}={value}", config.at("labels"))
-    return labels
-
-
-def _is_zone(location: str) -> bool:
-    return location.count("-") >= 2
 
 
 def _where(pool: Fields, cluster: ClusterSettings) -> tuple[tuple[str, ...], tuple[Uncertainty, ...]]:
     location = pool.text("location", "zone", "region") or cluster.location
-    zones = tuple(pool.texts("node_locations")) or cluster.zones or ((location,) if _is_zone(location) else ())
+    zones = tuple(pool.texts("node_locations")) or cluster.zones or ((location,) if is_zone(location) else ())
     if zones:
         return zones, ()
     where = f"region {location}" if location else "this pool"
@@ -129,32 +107,26 @@ def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Ca
     settings = {f"{CLUSTER}.{name}": found for name, _, found in clusters}
     settings |= {str(values.data.get("name")): found for _, values, found in clusters}
     only = clusters[0][2] if len(clusters) == 1 else ClusterSettings(reservations=sizes)
-    pools = [
+    read = (
         read_pool(values, catalog, settings.get(_cluster_of(values), only))
         for kind, _, values in resources
         if kind == NODE_POOL
-    ]
+    )
+    pools = list(filter(None, read))
     # A cluster's state repeats its separate pools.
-    known = {pool.name for pool in pools if pool is not None}
+    known = {pool.name for pool in pools}
     for _, values, found in clusters:
-        inner = pools_of_cluster(values, catalog, found)
-        pools += (pool for pool in inner if pool is not None and pool.name not in known)
-    named_reservations = Counter(pool.reservation for pool in pools if pool is not None and pool.reservation in sizes)
-    pools = [
-        _with_doubt(pool, f"reservation {pool.reservation} is shared with other pools")
-        if pool is not None and named_reservations[pool.reservation] > 1
-        else pool
-        for pool in pools
-    ]
+        pools += (pool for pool in pools_of_cluster(values, catalog, found) if pool and pool.name not in known)
+    named_reservations = Counter(pool.reservation for pool in pools if pool.reservation in sizes)
+    for number, pool in enumerate(pools):
+        if named_reservations[pool.reservation] > 1:
+            shared = Uncertainty(text=f"reservation {pool.reservation} is shared with other pools")
+            pools[number] = replace(pool, uncertainties=(*pool.uncertainties, shared))
     growing = tuple(reason for _, values, _ in clusters for reason in autoscaled(values))
-    if not any(pools) and not faults.problems:
+    if not pools and not faults.problems:
         what = f"no node pools of GKE in this file{''.join(f': {reason}' for reason in growing[:1])}"
         faults.add(what, "", f"give the output of `terraform show -json PLAN` if modules make them; else {ELSEWHERE}")
-    return Pools(pools=tuple(pool for pool in pools if pool is not None), autoscaled=growing)
-
-
-def _with_doubt(pool: Pool, text: str) -> Pool:
-    return replace(pool, uncertainties=(*pool.uncertainties, Uncertainty(text=text)))
+    return Pools(pools=tuple(pools), autoscaled=growing)
 
 
 def _cluster_of(pool: Fields) -> str:

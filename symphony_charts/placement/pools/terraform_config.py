@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 
@@ -25,8 +25,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
     zone = _provider_zone(data, scope)
     resources = []
     for kind in (RESERVATION, CLUSTER, NODE_POOL):
-        for path, body in _resources(data, kind):
-            name = path.rsplit(".", 1)[-1]
+        for path, name, body in _resources(data, kind):
             # What a reservation leaves open only makes its pools less certain.
             fields = Fields.of(scope.resolve(body), path, Faults() if kind == RESERVATION else faults)
             if not _is_single(fields):
@@ -34,7 +33,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
             if kind == NODE_POOL:
                 _complete(fields.data, name, zone)
             resources.append((kind, name, fields))
-    for path, body in _blocks(data, "module"):
+    for path, _, body in _blocks(data, "module"):
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
             faults.add(f"the node pools of module {source} are not read", path, _PLAN)
@@ -70,29 +69,21 @@ def _maps(value: object) -> Iterator[dict[str, object]]:
             yield {str(key): inner for key, inner in item.items()}
 
 
-def _blocks(data: dict[str, object], kind: str) -> Iterator[tuple[str, dict[str, object]]]:
-    """Yield the named blocks of one kind, such as ``module.gke``."""
+def _blocks(data: dict[str, object], kind: str) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Yield path, name and body of the named blocks of one kind, such as ``module.gke``."""
     for named in _maps(data.get(kind)):
         for name, bodies in named.items():
             for body in _maps(bodies):
-                yield f"{kind}.{name}", body
+                yield f"{kind}.{name}", name, body
 
 
-def _resources(data: dict[str, object], kind: str) -> Iterator[tuple[str, dict[str, object]]]:
+def _resources(data: dict[str, object], kind: str) -> Iterator[tuple[str, str, dict[str, object]]]:
     for resources in _maps(data.get("resource")):
-        for named in _maps(resources.get(kind)):
-            for name, bodies in named.items():
-                for body in _maps(bodies):
-                    yield f"resource.{kind}.{name}", body
+        yield from ((f"resource.{path}", name, body) for path, name, body in _blocks(resources, kind))
 
 
 def _scope(data: dict[str, object], given: Mapping[str, object]) -> Scope:
-    variables: dict[str, object] = {}
-    for block in _maps(data.get("variable")):
-        for name, bodies in block.items():
-            for body in _maps(bodies):
-                if "default" in body:
-                    variables[name] = body["default"]
+    variables = {name: body["default"] for _, name, body in _blocks(data, "variable") if "default" in body}
     for name, value in given.items():
         variables[name] = value
         if isinstance(value, str) and value[:1] in ("[", "{"):
@@ -102,7 +93,7 @@ def _scope(data: dict[str, object], given: Mapping[str, object]) -> Scope:
     for block in _maps(data.get("locals")):
         local.update({key: value for key, value in block.items() if not key.startswith("__")})
     resources = {
-        kind: {path.rsplit(".", 1)[-1]: body for path, body in _resources(data, kind)}
+        kind: {name: body for _, name, body in _resources(data, kind)}
         for block in _maps(data.get("resource"))
         for kind in block
     }
@@ -110,11 +101,10 @@ def _scope(data: dict[str, object], given: Mapping[str, object]) -> Scope:
 
 
 def _provider_zone(data: dict[str, object], scope: Scope) -> str:
-    for block in _maps(data.get("provider")):
-        for body in _maps(block.get("google")):
-            value = scope.resolve(body.get("zone") or body.get("region"))
-            if isinstance(value, str) and "${" not in value:
-                return value
+    for _, name, body in _blocks(data, "provider"):
+        value = scope.resolve(body.get("zone") or body.get("region"))
+        if name == "google" and isinstance(value, str) and "${" not in value:
+            return value
     return ""
 
 
@@ -127,7 +117,7 @@ _MISSING = object()
 class Scope:
     """The values of names: ``var``, ``local`` and resources."""
 
-    names: Mapping[str, object] = field(default_factory=dict)
+    names: Mapping[str, object]
 
     def value(self, reference: str) -> object:
         """Return the value of a reference such as ``var.zone``, or `_MISSING`."""
