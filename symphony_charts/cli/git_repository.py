@@ -19,10 +19,10 @@ from symphony_charts.gitops.base import REASON, Change, Operation
 from symphony_charts.gitops.snapshot import POINTER_SUFFIX, Snapshot, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
 from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, preview_up_to_date, review_link
-from symphony_charts.gitops.store.store import Author, PushResult, Store, all_edits, author_of
+from symphony_charts.gitops.store.store import PushResult, Store, all_edits
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
-from symphony_charts.system.git.program import identity
+from symphony_charts.system.git.program import Author, author_of_commits
 from symphony_charts.system.user_folders import state_dir
 
 
@@ -78,9 +78,8 @@ def open_store(
 
 
 def author_of_change(settings: Settings) -> Author:
-    """Return the author of the change; see `author_of`."""
-    assert settings.repository is not None  # noqa: S101 - settings_of has checked it
-    return author_of(settings.repository)
+    """Return the author of the change: git's, overridden by that of the settings. Raises SpecError."""
+    return author_of_commits(settings.repository.author if settings.repository else "")
 
 
 def author_name(settings: Settings, author: Author | None) -> str:
@@ -90,9 +89,8 @@ def author_name(settings: Settings, author: Author | None) -> str:
     """
     if author is not None:
         return author.name
-    configured = settings.repository.author if settings.repository else ""
     try:
-        return configured or identity()[0]
+        return author_of_change(settings).name
     except SpecError:
         return ""
 

@@ -18,7 +18,7 @@ from symphony_charts.gitops.prepare import prepare_publish, team_of
 from symphony_charts.gitops.promote_rollback_retire import Retire
 from symphony_charts.gitops.snapshot import check_folder
 from symphony_charts.gitops.store.environments import pointers
-from symphony_charts.gitops.store.store import PushResult, Store, author_of
+from symphony_charts.gitops.store.store import PushResult, Store
 from symphony_charts.package import template
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.secrets.leaks import Guard
@@ -27,6 +27,7 @@ from symphony_charts.settings.user import save_experiment
 from symphony_charts.spec.data import Lock
 from symphony_charts.spec.files import SpecFile, lock_path_of
 from symphony_charts.spec.model import Experiment
+from symphony_charts.system.git.program import author_of_commits
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["GitopsCluster"]
@@ -142,7 +143,7 @@ class GitopsCluster(Cluster):
             repository.branch,
             root=state_dir() / "git",
             folder=check_folder(repository.path),
-            author=author_of(repository),
+            author=author_of_commits(repository.author),
             guard=(guard or Guard({}, allowed=self._settings.allowed_leaks)).refuse,
         )
 

@@ -1,8 +1,7 @@
 """Parts that all operations share: changes, commit messages, and edits of pointers.
 
-An operation returns its changes to a given tip. It is evaluated again whenever the tip has moved, or if it read
-unloaded parts, so it must depend on nothing else. It names the folders and files that it certainly reads, so that they
-are loaded at once instead of one by one.
+An operation returns its changes to a given tip. It is evaluated again whenever the tip has moved, so it must depend on
+nothing else. It names the files that it certainly reads, so that they are fetched at once instead of one by one.
 """
 
 from __future__ import annotations
@@ -39,13 +38,10 @@ class Change:
 
 
 class Operation(Protocol):
-    """A function of a tip, with the folders and files that it reads."""
-
-    def folders(self) -> Iterable[str]:
-        """Return the folders that it reads, whose entries need their ids; their ancestors are loaded too."""
+    """A function of a tip, with the files that it reads."""
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """Return the files that it reads, as far as they are known once the folders are loaded."""
+        """Return the files that it reads, as far as folders show them."""
 
     def change(self, tip: Snapshot) -> Change:
         """Return the change. Raises Conflict, NotFound or SpecError."""
@@ -72,10 +68,6 @@ def _shortened(subject: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def deploy_folders(env: str, team: str) -> list[str]:
-    return [snapshot.pointer_folder(env, team), "envs", f"envs/{env}", "bootstrap"]
 
 
 def deploy_files(env: str, team: str, name: str) -> list[str]:

@@ -152,9 +152,6 @@ class Initialise:
     replaces: bool = False
     converts: bool = False
 
-    def folders(self) -> Iterable[str]:
-        return {"bootstrap", *(path.rpartition("/")[0] for path in self.contents)} - {""}
-
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
         return list(self.contents)
 

@@ -14,7 +14,6 @@ from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
     deploy_files,
-    deploy_folders,
     deploy_warnings,
     expect_version,
     new_beside,
@@ -56,9 +55,6 @@ class Promote:
     expect: str | None = None
     at: str = ""
     by: str = ""
-
-    def folders(self) -> Iterable[str]:
-        return _folders(self.team, self.name, self.before, self.after)
 
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
         return [path for env in (self.before, self.after) for path in deploy_files(env, self.team, self.name)]
@@ -116,9 +112,6 @@ class Rollback:
     by: str = ""
     retired: Pointer | None = None
 
-    def folders(self) -> Iterable[str]:
-        return _folders(self.team, self.name, self.env)
-
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
         return deploy_files(self.env, self.team, self.name)
 
@@ -153,9 +146,6 @@ class Retire:
     env: str
     expect: str | None = None
 
-    def folders(self) -> Iterable[str]:
-        return deploy_folders(self.env, self.team)
-
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
         return deploy_files(self.env, self.team, self.name)
 
@@ -176,10 +166,6 @@ class Retire:
             ),
             facts={"name": self.name, "team": self.team, "env": self.env, "was": pointer.version},
         )
-
-
-def _folders(team: str, name: str, *envs: str) -> list[str]:
-    return [snapshot.versions_path(team, name), *(path for env in envs for path in deploy_folders(env, team))]
 
 
 def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
@@ -260,9 +246,6 @@ class Tidy:
 
     keep: int
 
-    def folders(self) -> Iterable[str]:
-        return ["charts", "envs"]
-
     def files(self, tip: Snapshot) -> Iterable[str]:
         return snapshot.pointer_paths(tip)
 
@@ -272,10 +255,7 @@ class Tidy:
             pointer = parse_pointer(content, path)
             parent = pointer.chart.rpartition("/")[0]
             needed |= {pointer.chart, *(f"{parent}/{entry.version}" for entry in pointer.history)}
-        teams = tip.folders_in("charts")
-        tip.load(teams)
-        charts = [chart for team in teams for chart in tip.folders_in(team)]
-        tip.load(charts)
+        charts = [chart for team in tip.folders_in("charts") for chart in tip.folders_in(team)]
         removed = []
         for chart in charts:
             versions = sorted(tip.folder(chart), key=version_key, reverse=True)

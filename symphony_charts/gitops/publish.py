@@ -19,7 +19,6 @@ from symphony_charts.gitops.base import (
     Change,
     deploy_edits,
     deploy_files,
-    deploy_folders,
     deploy_warnings,
     expect_version,
     new_beside,
@@ -124,11 +123,6 @@ class Publish:
     at: str = ""
     by: str = ""
     check: Callable[[Values], None] = lambda _values: None
-
-    def folders(self) -> Iterable[str]:
-        yield snapshot.versions_path(self.team, self.name)
-        if self.env is not None:
-            yield from deploy_folders(self.env, self.team)
 
     def files(self, tip: Snapshot) -> Iterable[str]:
         """Yield the pointer, and what is read of the newest version, which usually is the running one."""

@@ -8,7 +8,8 @@ import pytest
 
 from symphony_charts.gitops.store.environments import events_in
 from symphony_charts.gitops.store.review import bring_up_to_date, find_stale
-from symphony_charts.gitops.store.store import Author, PushResult, Store
+from symphony_charts.gitops.store.store import PushResult, Store
+from symphony_charts.system.git.program import Author
 from symphony_charts.system.git.remote import Log
 from tests.gitops.samples import NOW, small_publish
 from tests.gitops.servers import fake_ssh, files_at, git, history, http_server, make_bare

@@ -154,10 +154,10 @@ class Placed:
 def pointers(tip: Snapshot, env: str | None) -> list[Placed]:
     """Return every pointer of `env`, or of all environments; an unreadable one does not affect the others."""
     paths = gitops_snapshot.pointer_paths(tip, env)
-    tip.load((), lambda _tip: paths)
+    tip.load_files(paths)
     placed = [_placed(tip, path) for path in paths]
     charts = [each.pointer.chart for each in placed if each.pointer]
-    tip.load(chart.rpartition("/")[0] for chart in charts)
+    tip.load_folders(chart.rpartition("/")[0] for chart in charts)
     return [
         replace(each, has_chart=each.pointer is not None and tip.entry(each.pointer.chart) is not None)
         for each in placed

@@ -17,7 +17,7 @@ from symphony_charts.gitops.base import Change, Operation
 from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.gitops.store.store import Store
-from symphony_charts.system.git.objects import changed_entries, merge_base, tree_with
+from symphony_charts.system.git.objects import changed_entries, merge_base, tree_with, write_commit
 from symphony_charts.system.git.remote import fetch_branch_and_base, push
 
 
@@ -51,7 +51,7 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
     with cache.locked(60.0):
         tree = _merged_tree(store, operations, stale)
         message = f"merge {cache.base} into {cache.branch}\n\nSymph-Op: merge\n"
-        commit = store.write_commit(tree, [stale.tip, stale.base], message, now)
+        commit = write_commit(cache.repo, tree, [stale.tip, stale.base], message, store.author, now)
         answer = push(cache, commit, stale.tip)
         if not answer.is_done:
             what = f"{cache.url} does not take the commit: {answer.text}"

@@ -13,17 +13,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.base import Change, Operation, message_of
 from symphony_charts.gitops.snapshot import Edits, Entry, Snapshot, below, check_edits, file_entry, parse_tree
-from symphony_charts.settings.project import Repository
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import find_commit, import_tree, write_commit
-from symphony_charts.system.git.program import identity
+from symphony_charts.system.git.objects import history, write_edits
+from symphony_charts.system.git.program import Author
 from symphony_charts.system.git.remote import (
     Answer,
     Attempts,
@@ -35,26 +33,7 @@ from symphony_charts.system.git.remote import (
     push,
 )
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
-    """Author and committer of a commit (default: the author), as ``Name <mail>``.
-
-    It `is_signed` as git is configured.
-    """
-
-    name: str
-    committer: str = ""
-    is_signed: bool = False
-
-
-def author_of(repository: Repository) -> Author:
-    """Return the author for `repository`: git's identity, overridden by the author of the settings.
-
-    Raises SpecError if git has no identity.
-    """
-    found = identity(repository.author)
-    return Author(name=found.author, committer=found.committer, is_signed=found.is_signed)
+_LOCK_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +83,14 @@ def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """The source of snapshots of one commit; `lock` holds the cache unless its user does."""
+    """The source of snapshots of one commit, which takes the lock of the cache to read."""
 
     cache: Cache
     commit: str
     root: str
-    lock: Callable[[], AbstractContextManager[None]]
 
     def folders(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Entry]]:
-        with self.lock():
+        with self.cache.locked(_LOCK_TIMEOUT_S):
             items = self.cache.read([f"{self.commit}:{below(self.root, path)}" for path in paths])
         found = {
             path: parse_tree(item[2], len(item[1]) // 2)
@@ -124,7 +102,7 @@ class _Commit:
 
     def files(self, entries: Mapping[str, Entry]) -> Mapping[str, bytes]:
         blobs = [entry.oid for entry in entries.values()]
-        with self.lock():
+        with self.cache.locked(_LOCK_TIMEOUT_S):
             fetch_files(self.cache, blobs)
             try:
                 items = self.cache.read(blobs)
@@ -136,23 +114,9 @@ class _Commit:
         return {path: item[2] for path, item in zip(entries, items, strict=True) if item is not None}
 
 
-def snapshot_of(
-    cache: Cache,
-    commit: str,
-    root: str,
-    lock: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> Snapshot:
-    """Return the folder `root` of `commit` (empty: of a branch that does not exist yet)."""
-    source = _Commit(cache, commit, root, lock) if commit else None
-    return Snapshot(commit=commit, root=root, source=source)
-
-
 def _changes_of(operations: Sequence[Operation], tip: Snapshot) -> tuple[Change, ...]:
-    """Return the changes of the operations at `tip`, of which everything that they read is loaded at once."""
-    tip.load(
-        (folder for operation in operations for folder in operation.folders()),
-        lambda seen: [path for operation in operations for path in operation.files(seen)],
-    )
+    """Return the changes of the operations at `tip`, whose files that they read are loaded at once."""
+    tip.load_files([path for operation in operations for path in operation.files(tip)])
     return tuple(operation.change(tip) for operation in operations)
 
 
@@ -169,7 +133,7 @@ class Store:
         author: Author,
         guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
         trailers: Sequence[tuple[str, str]] = (),
-        timeout_s: float = 120.0,
+        timeout_s: float = _LOCK_TIMEOUT_S,
         folder: str = "",
         notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
@@ -200,29 +164,33 @@ class Store:
 
     def preview(self, operations: Sequence[Operation], tree: str = "") -> tuple[Snapshot, tuple[Change, ...]]:
         """Return the newest tip, or `tree` of the cache, and the changes of the operations there; write nothing."""
-        tip = self._snapshot(tree) if tree else self.tip()
-        return tip, _changes_of(operations, tip)
+        with self.cache.locked(self._timeout_s):
+            tip = self.snapshot(tree) if tree else self.tip()
+            return tip, _changes_of(operations, tip)
 
     def tip(self) -> Snapshot:
         """Return the newest tip, whose folders and files are loaded when they are read."""
         with self.cache.locked(self._timeout_s):
-            commit = self._newest()
-        return self._snapshot(commit)
+            self.cache.prepare()
+            return self.snapshot(
+                self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0, attempts=Attempts(self.cache)))
+            )
 
-    def _snapshot(self, commit: str) -> Snapshot:
-        return snapshot_of(self.cache, commit, self.folder, lambda: self.cache.locked(self._timeout_s))
-
-    def _newest(self) -> str:
-        self.cache.prepare()
-        return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0, attempts=Attempts(self.cache)))
+    def snapshot(self, commit: str, folder: str | None = None) -> Snapshot:
+        """Return the `folder` (default: of this store) of `commit` (empty: of a branch that does not exist yet)."""
+        root = self.folder if folder is None else folder
+        return Snapshot(commit=commit, root=root, source=_Commit(self.cache, commit, root) if commit else None)
 
     def _until_done(self, operations: Sequence[Operation], run: Run) -> PushResult:
         # The last known tip is usually current. If not, the server refuses the push, which costs no more than asking
         # first. A new branch that starts at another branch has no such check.
-        tip, is_fresh = (cached, False) if (cached := self.cache.lease) else (self._reread(run), True)
+        tip, is_fresh = self.cache.lease, not self.cache.lease
+        if is_fresh:
+            tip = self._reread(run)
         while True:
             try:
-                snapshot, changes = self._evaluate(operations, tip)
+                snapshot = self.snapshot(tip)
+                changes = _changes_of(operations, snapshot)
             except SymphError as error:
                 if is_fresh and not self._can_begin_again(error, run):
                     raise
@@ -241,20 +209,20 @@ class Store:
                 self.cache.remember_tip(commit)
                 return done
             landed = self._after_refusal(answer, commit, tip, run)
-            if landed is None:
-                return replace(done, commit=run.arrived, was_lost=True, moved=run.moved)
+            if run.arrived:
+                return replace(done, commit=run.arrived, was_lost=True)
             run.moved += is_fresh and landed != tip
             tip, is_fresh = landed, True
 
-    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
-        """Return the tip for the next attempt; None if the commit arrived after all. Raises if no attempt is left."""
+    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str:
+        """Return the new tip, and set `run.arrived` if the commit is there. Raises if no attempt is left."""
         if answer.was_sent:
             run.base = run.base or tip
             run.sent.add(commit)
         new_tip = self._reread(run)
-        if arrived := self._arrived(new_tip, run):
-            run.arrived = arrived
-            return None
+        run.arrived = self._arrived(new_tip, run)
+        if run.arrived:
+            return new_tip
         if new_tip == tip:
             self._raise_if_final(answer, run)
         else:
@@ -263,13 +231,14 @@ class Store:
         return new_tip
 
     def _arrived(self, tip: str, run: Run) -> str | None:
-        """Return the newest sent commit that is part of `tip`.
+        """Return the newest sent commit that is part of `tip`, or an empty text.
 
         Searches all commits since the first attempt, even if the history was truncated or the cache was recreated.
         """
-        if run.sent and tip:
-            fetch_since(self.cache, tip, run.base, self._left(run))
-        return find_commit(self.cache.repo, tip, run.sent)
+        if not run.sent or not tip:
+            return ""
+        fetch_since(self.cache, tip, run.base, self._left(run))
+        return next((commit for commit in history(self.cache.repo, tip) if commit in run.sent), "")
 
     def _raise_if_final(self, answer: Answer, run: Run) -> None:
         """Raise if the server refused permanently, or has been failing for too long."""
@@ -280,10 +249,6 @@ class Store:
                 answer.next,
             )
         run.attempts.tell(answer.text)
-
-    def _evaluate(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
-        snapshot = snapshot_of(self.cache, tip, self.folder)
-        return snapshot, _changes_of(operations, snapshot)
 
     def _can_begin_again(self, error: SymphError, run: Run) -> bool:
         """Return True after recreating an unreadable cache, once; an operation's error is final."""
@@ -299,28 +264,12 @@ class Store:
         check_edits(snapshot, edits)
         if self.folder:
             # Raises Conflict if a file is in the place of the folder.
-            snapshot_of(self.cache, snapshot.commit, "").folder(self.folder)
+            self.snapshot(snapshot.commit, "").folder(self.folder)
         files = {below(self.folder, path): content for path, content in edits.items()}
-        algorithm = self.cache.algorithm
-        blobs = {file_entry(content, algorithm).oid for content in edits.values() if content is not None}
-        tree = import_tree(self.cache.repo, snapshot.commit, files, algorithm)
-        self.cache.note_blobs(blobs)
-        parents = [snapshot.commit] if snapshot.commit else []
-        return self.write_commit(tree, parents, message_of(changes, self._trailers), run.time)
-
-    def write_commit(self, tree: str, parents: Sequence[str], message: str, now: int) -> str:
-        """Write a commit of a tree in the cache and return its id. Needs the lock of the cache."""
-        author, committer = self.author.name, self.author.committer or self.author.name
-        return write_commit(
-            self.cache.repo,
-            tree,
-            parents,
-            message,
-            author=author,
-            committer=committer,
-            now=now,
-            is_signed=self.author.is_signed,
-        )
+        algorithm, message = self.cache.algorithm, message_of(changes, self._trailers)
+        commit = write_edits(self.cache.repo, snapshot.commit, files, message, self.author, run.time, algorithm)
+        self.cache.note_blobs({file_entry(content, algorithm).oid for content in edits.values() if content is not None})
+        return commit
 
     def _reread(self, run: Run) -> str:
         """Return the tip; if the server answers others, and not this cache, recreate the cache.

@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from symphony_charts.errors import SpecError, SymphError, ToolFailed, ToolMissing
@@ -101,14 +100,8 @@ def check_url(url: str) -> str:
 def check_branch(branch: str) -> str:
     """Return `branch` if it is a valid branch name. Raises SpecError. Source: git help check-ref-format."""
     parts = branch.split("/")
-    is_bad = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
-    if (
-        is_bad
-        or branch.startswith("-")
-        or ".." in branch
-        or "@{" in branch
-        or re.search(r"[\0-\x20~^:?*\[\\\x7f]", branch)
-    ):
+    has_bad_part = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
+    if has_bad_part or branch.startswith("-") or re.search(r"\.\.|@\{|[\0-\x20~^:?*\[\\\x7f]", branch):
         raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
     return branch
 
@@ -315,16 +308,17 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     return git(repo, "rev-parse", "HEAD").text.strip()
 
 
-class Identity(NamedTuple):
-    """Author and committer of a commit, each as ``Name <mail>``; `is_signed`: git is set up to sign every commit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Author and committer of a commit (default: the author), as ``Name <mail>``; git signs it if it `is_signed`."""
 
-    author: str
-    committer: str
-    is_signed: bool
+    name: str
+    committer: str = ""
+    is_signed: bool = False
 
 
-def identity(configured_author: str = "") -> Identity:
-    """Return the identity from git's settings and environment.
+def author_of_commits(configured_author: str = "") -> Author:
+    """Return the author from git's settings and environment.
 
     `configured_author` replaces the author, and the committer if git knows none. Raises SpecError if git knows
     neither.
@@ -334,13 +328,12 @@ def identity(configured_author: str = "") -> Identity:
     committer = _ident("COMMITTER", known) or configured_author
     author = configured_author or _ident("AUTHOR", known)
     if not author or not committer:
-        raise SpecError.one(
-            "git does not know who makes this commit",
-            "author",
-            'git config --global user.name "Your Name"; git config --global user.email you@example.org',
-        )
+        step = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
+        raise SpecError.one("git does not know who makes this commit", "author", step)
+    if not re.fullmatch(r"[^<>\0\n]*[^<>\0\n ] <[^<>\0\n]*>", author):
+        raise SpecError.one(f'"{author}" is no author of a commit', "repository.author", "Your Name <you@example.org>")
     is_signed = known.get("commit.gpgsign", "").lower() not in ("", "false", "no", "off", "0")
-    return Identity(author, committer, is_signed)
+    return Author(name=author, committer=committer, is_signed=is_signed)
 
 
 def _ident(role: str, known: Mapping[str, str]) -> str:
