@@ -130,7 +130,7 @@ def _sides_of_promotion(
         team=team,
         name=name,
         before=before,
-        after=after,
+        env=after,
         settings=place.values if place else None,
         destination=place.destination if place else None,
     )

@@ -60,13 +60,12 @@ class Comparison:
 
     @property
     def record(self) -> dict[str, object]:
-        move = self.of.move
         return {
             "before": self.of.before,
             "after": self.of.after,
             "outcome": self.of.outcome,
             "summary": self.of.summary,
-            "move": dict(zip(("from", "to", "ends"), move, strict=True)) if move else None,
+            "move": self.of.move.record if self.of.move else None,
             "objects": [
                 {
                     **{name: getattr(line.difference, name) for name in ("kind", "before", "after", "change")},

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -16,6 +17,7 @@ from symphony_charts.errors import NotFound, SpecError, SymphError, UsageError
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.printable import printable_line
 from symphony_charts.gitops.base import REASON, Change, Operation
+from symphony_charts.gitops.pointer import Move
 from symphony_charts.gitops.snapshot import POINTER_SUFFIX, Snapshot, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
 from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, preview_up_to_date, review_link
@@ -98,11 +100,7 @@ def author_name(settings: Settings, author: Author | None) -> str:
 def move_text(facts: Mapping[str, object]) -> str:
     """Describe a change of destination, to be appended to the line of a change; empty if there is none."""
     moves = facts.get("moves")
-    if not isinstance(moves, Mapping):
-        return ""
-    if moves["ends"]:
-        return f"   ends in {moves['from']}, starts in {moves['to']}"
-    return f"   starts in {moves['to']}; in {moves['from']} it runs until it is deleted there: retire it first"
+    return f"   {Move(*moves.values()).text()}" if isinstance(moves, Mapping) else ""
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
@@ -144,6 +142,22 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
 def now_text(now: int) -> str:
     """Format a time for pointers: ISO 8601 in UTC."""
     return datetime.fromtimestamp(now, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def pointer_fields(
+    args: argparse.Namespace, settings: Settings, store: Store | None, env: str, now: int
+) -> dict[str, Any]:
+    """Return the fields of an operation on the pointer of `args.experiment_name` in `env`, without its team."""
+    place = settings.environments.get(env)
+    return {
+        "name": args.experiment_name,
+        "env": env,
+        "settings": place.values if place else None,
+        "destination": place.destination if place else None,
+        "expect": args.expect,
+        "at": now_text(now),
+        "by": author_name(settings, store.author if store else None),
+    }
 
 
 def carry_out(

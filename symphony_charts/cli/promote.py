@@ -160,19 +160,9 @@ def run_promote(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     team = git_repository.find_team(args, settings, store, before)
     now = int(time.time())
-    place = settings.environments.get(after)
+    fields = git_repository.pointer_fields(args, settings, store, after, now)
     operation = promote_rollback_retire.Promote(
-        team=team,
-        name=args.experiment_name,
-        before=before,
-        after=after,
-        copies_values=args.copy_values,
-        settings=place.values if place else None,
-        destination=place.destination if place else None,
-        version=args.version,
-        expect=args.expect,
-        at=git_repository.now_text(now),
-        by=git_repository.author_name(settings, store.author if store else None),
+        team=team, before=before, copies_values=args.copy_values, version=args.version, **fields
     )
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
@@ -218,16 +208,8 @@ def run_rollback(args: argparse.Namespace) -> int:
             events = _events(log, args.experiment_name, env, team)
             retired = environments.pointer_retired(events, log, args.experiment_name)
     now = int(time.time())
-    operation = promote_rollback_retire.Rollback(
-        team=team,
-        name=args.experiment_name,
-        env=env,
-        version=args.to,
-        expect=args.expect,
-        at=git_repository.now_text(now),
-        by=git_repository.author_name(settings, store.author if store else None),
-        retired=retired,
-    )
+    fields = git_repository.pointer_fields(args, settings, store, env, now)
+    operation = promote_rollback_retire.Rollback(team=team, version=args.to, retired=retired, **fields)
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
     text = f"{facts['name']} {facts['was'] or 'retired'} -> {facts['version']} in {env}"

@@ -13,10 +13,11 @@ from itertools import combinations, pairwise
 from typing import Protocol
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, source_in
-from symphony_charts.gitops.pointer import Pointer, move_of, parse_pointer, render_pointer
+from symphony_charts.gitops.pointer import Pointer, move_between, parse_pointer, render_pointer
 from symphony_charts.gitops.snapshot import Edits, Snapshot
 from symphony_charts.settings.project import Destination
 
@@ -70,8 +71,43 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def deploy_files(env: str, team: str, name: str) -> list[str]:
-    return [PROJECT_FILE, FLUX_SOURCE_FILE, snapshot.pointer_path(env, team, name)]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointerOperation:
+    """The fields of an operation on the pointer of an experiment in `env`.
+
+    `settings` and `destination` are those of the environment in the settings, None if unknown. `expect` is the version
+    that must run now (``""``: nothing; None: any). `at` is ISO 8601 in UTC, `by` the author.
+    """
+
+    team: str
+    name: str
+    env: str
+    settings: Values | None = None
+    destination: Destination | None = None
+    expect: str | None = None
+    at: str = ""
+    by: str = ""
+
+    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
+        return [PROJECT_FILE, FLUX_SOURCE_FILE, self.pointer_path]
+
+    @property
+    def pointer_path(self) -> str:
+        return snapshot.pointer_path(self.env, self.team, self.name)
+
+    @property
+    def title(self) -> str:
+        return f"{self.team}/{self.name}"
+
+    def facts(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, object]:
+        """Return the facts of a change from one pointer to another; None for a missing one."""
+        facts: dict[str, object] = {"name": self.name, "team": self.team, "env": self.env or None}
+        facts |= {"was": before.version if before else None, "newBeside": new_beside(tip, self.env)}
+        if after is not None:
+            move = move_between(before.destination, after.destination) if before else None
+            facts |= {"version": after.version, "digest": after.digest, "moves": move.record if move else None}
+            facts |= {"warnings": deploy_warnings(tip, before, after)}
+        return facts
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
@@ -98,10 +134,10 @@ def expect_version(wanted: str | None, pointer: Pointer | None, env: str, name: 
         raise Conflict(what, next=f"look at what changed: symph history {name} --env {env}")
 
 
-def new_beside(tip: Snapshot, env: str | None) -> list[str] | None:
-    """Return the environments of the repository if `env` is not among them, else None."""
+def new_beside(tip: Snapshot, env: str) -> list[str] | None:
+    """Return the environments of the repository if `env` is set and not among them, else None."""
     known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
-    return None if env is None or env in known else sorted(known)
+    return None if not env or env in known else sorted(known)
 
 
 def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:
@@ -137,10 +173,8 @@ def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
     return places
 
 
-def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> list[str]:
+def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer) -> list[str]:
     """Return the reasons why Argo CD cannot sync the pointer, or cannot end the run at the old destination."""
-    if after is None:
-        return []
     project = tip.read(PROJECT_FILE)
     warnings = []
     if not tip.commit:
@@ -149,11 +183,10 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None
         warnings.append(f"a newer symph wrote {', '.join(unknown)} of this pointer, which stays as it is: update symph")
     if fault := destination_fault(project, after.env, after.destination):
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
-    move = move_of(before, after)
-    if before and move and move["ends"] and destination_fault(project, after.env, before.destination):
-        warnings.append(
-            f"what runs in {move['from']} keeps running there: the project of {after.env} no longer allows it"
-        )
+    move = move_between(before.destination, after.destination) if before else None
+    if before and move and move.ends and destination_fault(project, after.env, before.destination):
+        what = f"what runs in {move.before} keeps running there"
+        warnings.append(f"{what}: the project of {after.env} no longer allows it")
     return warnings
 
 

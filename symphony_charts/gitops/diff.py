@@ -12,7 +12,7 @@ from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import read_pointer
-from symphony_charts.gitops.pointer import Pointer, move_between
+from symphony_charts.gitops.pointer import Move, Pointer, move_between
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.kinds.registry import kind_called, kind_of
@@ -286,15 +286,12 @@ class Comparison:
     outcome: Outcome
     amounts: dict[str, tuple[int, int]]
     notes: tuple[str, ...] = field(default=())
-    move: tuple[str, str, bool] | None = None
+    move: Move | None = None
 
     @property
     def summary(self) -> str:
         if self.move:
-            before, after, ends = self.move
-            if ends:
-                return f"everything ends in {before} and starts in {after}"
-            return f"everything starts in {after}; in {before} it runs until it is deleted there: retire it first"
+            return f"everything {self.move.text(' and ')}"
         runs, fails, restarts, gone = (
             [line.difference.name for line in self.lines if line.effect == effect]
             for effect in ("new run", "fails", "restarted", "pruned")
@@ -320,7 +317,7 @@ def compare_sides(before: Side, after: Side) -> Comparison:
     move = None if places[0] is None or places[1] is None else move_between(places[0], places[1])
     lines = []
     for difference in differences:
-        effect, why = effect_of(difference) if move is None else effect_of_move(difference, ends=move[2])
+        effect, why = effect_of(difference) if move is None else effect_of_move(difference, ends=move.ends)
         lines.append(Line(difference=difference, effect=effect, why=why))
     totals = _totals(before.objects), _totals(after.objects)
     names = dict.fromkeys(["cpu", "memory", *totals[0], *totals[1]])

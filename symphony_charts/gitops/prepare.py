@@ -82,7 +82,7 @@ def prepare_publish(
         chart_files=chart.files,
         values=chart.values,
         digest=chart.digest,
-        env=env,
+        env=env or "",
         version=version,
         settings=settings,
         given=given or Given(),

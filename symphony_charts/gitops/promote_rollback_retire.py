@@ -12,11 +12,9 @@ from symphony_charts.formats.data import Values, sub
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import (
     Change,
+    PointerOperation,
     deploy_edits,
-    deploy_files,
-    deploy_warnings,
     expect_version,
-    new_beside,
     pointer_or_none,
     read_pointer,
 )
@@ -26,49 +24,39 @@ from symphony_charts.gitops.pointer import (
     Pointer,
     deployed_fields,
     environment_values,
-    move_of,
     parse_pointer,
     published_digest,
 )
 from symphony_charts.gitops.publish import version_key
 from symphony_charts.gitops.published import experiment_of, unsealed_secrets, values_problems
 from symphony_charts.gitops.snapshot import Snapshot
-from symphony_charts.settings.project import Destination
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Promote:
-    """Set environment `after` to the version that `before` runs.
+class Promote(PointerOperation):
+    """Set `env` to the version that environment `before` runs.
 
-    `after` keeps its own values, over the current `settings`, unless `copies_values` takes the values of `before`.
-    `version` and `expect`, if given, are the versions that `before` and `after` must run now (``""``: nothing yet).
+    `env` keeps its own values, over the current `settings`, unless `copies_values` takes the values of `before`.
+    `version`, if given, is the version that `before` must run now.
     """
 
-    team: str
-    name: str
     before: str
-    after: str
-    settings: Values | None = None
     copies_values: bool = False
-    destination: Destination | None = None
     version: str | None = None
-    expect: str | None = None
-    at: str = ""
-    by: str = ""
 
-    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return [path for env in (self.before, self.after) for path in deploy_files(env, self.team, self.name)]
+    def files(self, tip: Snapshot) -> Iterable[str]:
+        return [*super(Promote, self).files(tip), snapshot.pointer_path(self.before, self.team, self.name)]
 
     def change(self, tip: Snapshot) -> Change:
-        """Return the pointer of `after` with the version of `before`. Raises NotFound or Conflict."""
+        """Return the pointer of `env` with the version of `before`. Raises NotFound or Conflict."""
         source = read_pointer(tip, self.before, self.team, self.name)
-        target = pointer_or_none(tip, self.after, self.team, self.name)
+        target = pointer_or_none(tip, self.env, self.team, self.name)
         expect_version(self.version, source, self.before, self.name)
-        expect_version(self.expect, target, self.after, self.name)
+        expect_version(self.expect, target, self.env, self.name)
         _need_chart(tip, source, source.version)
         moved = self._moved(tip, source, target)
-        subject = f"promote {self.team}/{self.name} {source.version} {self.before} -> {self.after}"
-        return _change(tip, subject, "promote", target, moved, (("Symph-From", self.before), ("Symph-To", self.after)))
+        subject = f"promote {self.title} {source.version} {self.before} -> {self.env}"
+        return _change(self, tip, subject, target, moved, self.before)
 
     def _moved(self, tip: Snapshot, source: Pointer, target: Pointer | None) -> Pointer:
         values, settings = (target.values, target.settings) if target else ({}, {})
@@ -88,7 +76,7 @@ class Promote:
         return Pointer(
             name=self.name,
             team=self.team,
-            env=self.after,
+            env=self.env,
             chart=source.chart,
             destination=self.destination or source.destination,
             source={"from": self.before},
@@ -97,75 +85,45 @@ class Promote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollback:
+class Rollback(PointerOperation):
     """Roll `env` back to its previous deployment, or to the newest one with `version`: version, digest and values.
 
     If the environment runs nothing, the `retired` pointer is restored.
     """
 
-    team: str
-    name: str
-    env: str
     version: str | None = None
-    expect: str | None = None
-    at: str = ""
-    by: str = ""
     retired: Pointer | None = None
-
-    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return deploy_files(self.env, self.team, self.name)
 
     def change(self, tip: Snapshot) -> Change:
         """Return the restored pointer. Raises NotFound if the history or the repository lacks that version."""
-        if self.retired is not None and pointer_or_none(tip, self.env, self.team, self.name) is None:
-            return self._revived(tip, self.retired)
-        pointer = read_pointer(tip, self.env, self.team, self.name)
-        expect_version(self.expect, pointer, self.env, self.name)
-        entry = pointer.find(self.version)
-        _need_chart(tip, pointer, entry.version)
-        after = msgspec.structs.replace(entry, op="rollback", at=self.at, by=self.by)
-        moved = pointer.moved(after, None, {"from": pointer.version})
-        subject = f"rollback {self.team}/{self.name} {pointer.version} -> {entry.version} in {self.env}"
-        trailers = (("Symph-From", pointer.version), ("Symph-To", self.env))
-        return _change(tip, subject, "rollback", pointer, moved, trailers)
-
-    def _revived(self, tip: Snapshot, retired: Pointer) -> Change:
-        expect_version(self.expect, None, self.env, self.name)
-        after = retired.revived(self.version, self.at, self.by)
-        _need_chart(tip, retired, after.version)
-        subject = f"rollback {self.team}/{self.name} retired -> {after.version} in {self.env}"
-        return _change(tip, subject, "rollback", None, after, (("Symph-From", "retired"), ("Symph-To", self.env)))
+        find = read_pointer if self.retired is None else pointer_or_none
+        before = find(tip, self.env, self.team, self.name)
+        expect_version(self.expect, before, self.env, self.name)
+        if before is not None:
+            entry = msgspec.structs.replace(before.find(self.version), op="rollback", at=self.at, by=self.by)
+            after = before.moved(entry, None, {"from": before.version})
+        else:
+            assert self.retired is not None  # noqa: S101 - read_pointer raises
+            after = self.retired.revived(self.version, self.at, self.by)
+        _need_chart(tip, after, after.version)
+        was = before.version if before else "retired"
+        return _change(self, tip, f"rollback {self.title} {was} -> {after.version} in {self.env}", before, after, was)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retire:
+class Retire(PointerOperation):
     """Remove an experiment from `env`: its pointer, and so its running objects. Its charts stay."""
-
-    team: str
-    name: str
-    env: str
-    expect: str | None = None
-
-    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
-        return deploy_files(self.env, self.team, self.name)
 
     def change(self, tip: Snapshot) -> Change:
         """Return the removal of the pointer; empty if it is already gone."""
         pointer = pointer_or_none(tip, self.env, self.team, self.name)
-        subject = f"retire {self.team}/{self.name} from {self.env}"
+        subject, facts = f"retire {self.title} from {self.env}", self.facts(tip, pointer, None)
         if pointer is None:
-            return Change(subject=subject, facts={"name": self.name, "team": self.team, "env": self.env, "was": None})
+            return Change(subject=subject, facts=facts)
         expect_version(self.expect, pointer, self.env, self.name)
-        return Change(
-            subject=subject,
-            edits=deploy_edits(tip, pointer, None),
-            trailers=(
-                ("Symph-Op", "retire"),
-                ("Symph-Chart", f"{self.team}/{self.name}@{pointer.version}"),
-                ("Symph-From", self.env),
-            ),
-            facts={"name": self.name, "team": self.team, "env": self.env, "was": pointer.version},
-        )
+        chart = f"{self.title}@{pointer.version}"
+        trailers = (("Symph-Op", "retire"), ("Symph-Chart", chart), ("Symph-From", self.env))
+        return Change(subject=subject, edits=deploy_edits(tip, pointer, None), trailers=trailers, facts=facts)
 
 
 def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
@@ -220,20 +178,24 @@ def _with_ciphertext_of(values: Values, own: Values) -> Values:
 
 
 def _change(
-    tip: Snapshot, subject: str, op: str, before: Pointer | None, after: Pointer, extra: tuple[tuple[str, str], ...]
+    operation: PointerOperation, tip: Snapshot, subject: str, before: Pointer | None, after: Pointer, source: str
 ) -> Change:
+    """Return the change from one pointer to another, whose version was found in `source`."""
     files = tip.below(after.chart)
     _check_chart(files, after)
     _check_values(files, after)
-    chart = f"{after.team}/{after.name}@{after.version}"
-    facts: dict[str, object] = {"name": after.name, "team": after.team, "env": after.env, "version": after.version}
-    facts |= {"digest": after.digest, "was": before.version if before else None, "moves": move_of(before, after)}
-    facts |= {"warnings": deploy_warnings(tip, before, after), "newBeside": new_beside(tip, after.env)}
+    trailers = {
+        "Symph-Op": subject.partition(" ")[0],
+        "Symph-Chart": f"{operation.title}@{after.version}",
+        "Symph-Digest": after.digest,
+        "Symph-From": source,
+        "Symph-To": operation.env,
+    }
     return Change(
         subject=subject,
         edits=deploy_edits(tip, before, after),
-        trailers=(("Symph-Op", op), ("Symph-Chart", chart), ("Symph-Digest", after.digest), *extra),
-        facts=facts,
+        trailers=tuple(trailers.items()),
+        facts=operation.facts(tip, before, after),
     )
 
 

@@ -17,14 +17,12 @@ from symphony_charts.formats.yaml_read import load
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import (
     Change,
+    PointerOperation,
     deploy_edits,
-    deploy_files,
-    deploy_warnings,
     expect_version,
-    new_beside,
     pointer_or_none,
 )
-from symphony_charts.gitops.pointer import Deployed, Given, Pointer, deployed_fields, environment_values, move_of
+from symphony_charts.gitops.pointer import Deployed, Given, Pointer, deployed_fields, environment_values, move_between
 from symphony_charts.gitops.published import run_of
 from symphony_charts.gitops.snapshot import Entry, Snapshot, entries_id, file_entry, top_entries
 from symphony_charts.settings.project import Destination
@@ -95,46 +93,39 @@ def _is_at(chart: Chart, version: str, oid: str, parts: Mapping[str, Entry], alg
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Publish:
+class Publish(PointerOperation):
     """Put a chart into the repository and let `env` run it; without `env` no pointer moves.
 
     The environment's values are, in increasing precedence: `settings`, its own values, `given`, `sealed_values`.
-    `release` is the release name (default: the chart's name); many releases may share a chart. `check` gets the final
-    values and raises to refuse them. With `version` None the repository decides; `secret_file` is the encrypted Secret
-    for Flux; `expect` is the version that must run now. Equal content is never published twice, so the operation is
-    idempotent.
+    `chart_name` is the chart's name (default: `name`); many releases may share a chart. `check` gets the final values
+    and raises to refuse them. With `version` None the repository decides; `secret_file` is the encrypted Secret for
+    Flux. Equal content is never published twice, so the operation is idempotent.
     """
 
-    team: str
-    name: str
+    env: str = ""
+    chart_name: str = ""
     chart_files: dict[str, bytes]
     values: Values
     digest: str
-    env: str | None = None
     version: str | None = None
-    release: str = ""
-    settings: Values | None = None
     given: Given = field(default_factory=Given)
     sealed_values: Values = field(default_factory=dict)
     secret_file: bytes | None = None
-    destination: Destination | None = None
-    expect: str | None = None
     source: Mapping[str, str] = field(default_factory=dict)
-    at: str = ""
-    by: str = ""
     check: Callable[[Values], None] = lambda _values: None
 
     def files(self, tip: Snapshot) -> Iterable[str]:
         """Yield the pointer, and what is read of the newest version, which usually is the running one."""
-        last = newest(tip.folder(snapshot.versions_path(self.team, self.name)))
-        if last is not None and self.env is not None:
-            yield from tip.paths_below([snapshot.chart_path(self.team, self.name, last)])
+        last = newest(tip.folder(self.charts))
+        if last is not None and self.env:
+            yield from tip.paths_below([f"{self.charts}/{last}"])
         elif last is not None and self.version is None:
-            yield f"{snapshot.chart_path(self.team, self.name, last)}/values.yaml"
-        if self.env is not None:
-            yield from deploy_files(self.env, self.team, self._release)
+            yield f"{self.charts}/{last}/values.yaml"
+        if self.env:
+            # `super()` needs its arguments in a dataclass with slots.
+            yield from super(Publish, self).files(tip)
             if self.secret_file is not None:
-                yield snapshot.flux_secret_path(self.env, self.team, self._release)
+                yield self._secret_path
 
     def change(self, tip: Snapshot) -> Change:
         """Return the chart's folder unless it exists, and the pointer unless it is up to date."""
@@ -142,43 +133,44 @@ class Publish:
         chart = decision.chart
         edits: dict[str, bytes | None] = {}
         if decision.is_new:
-            folder = snapshot.chart_path(self.team, self.name, chart.version)
-            edits = {f"{folder}/{path}": content for path, content in chart.files.items()}
+            edits = {f"{self.charts}/{chart.version}/{path}": content for path, content in chart.files.items()}
         before, after = self._pointers(tip, chart.version)
         if after is not None:
             self.check(after.values)
         edits |= deploy_edits(tip, before, after) | self._secret_edits(tip)
         environment = f" -> {self.env}" if self.env else ""
-        facts: dict[str, object] = {"name": self._release, "team": self.team, "version": chart.version}
-        facts |= {"env": self.env, "digest": self.digest, "isNew": decision.is_new, "last": decision.last}
-        facts |= {"change": decision.change, "was": before.version if before else None}
-        facts |= {"wasBy": before.by or None if before else None, "moves": move_of(before, after)}
-        facts |= {"run": self._run(tip, before, after), "warnings": deploy_warnings(tip, before, after)}
-        facts |= {"newBeside": new_beside(tip, self.env)}
+        facts = {"moves": None, "warnings": [], **self.facts(tip, before, after), "version": chart.version}
+        facts |= {"digest": self.digest, "isNew": decision.is_new, "last": decision.last, "change": decision.change}
+        facts |= {"wasBy": before.by or None if before else None, "run": self._run(tip, before, after)}
         return Change(
-            subject=f"publish {self.team}/{self._release} {chart.version}{environment}",
+            subject=f"publish {self.title} {chart.version}{environment}",
             edits=edits,
             trailers=self._trailers(chart.version, before),
             facts=facts,
         )
 
     @property
-    def _release(self) -> str:
-        return self.release or self.name
+    def charts(self) -> str:
+        """The folder of the chart's versions."""
+        return snapshot.versions_path(self.team, self.chart_name or self.name)
+
+    @property
+    def _secret_path(self) -> str:
+        return snapshot.flux_secret_path(self.env, self.team, self.name)
 
     def _decide(self, tip: Snapshot) -> Decision:
-        published = tip.folder(snapshot.versions_path(self.team, self.name))
-        chart = Chart(name=self.name, version=self.version or "0.1.0", values=self.values, files=self.chart_files)
+        published = tip.folder(self.charts)
+        name = self.chart_name or self.name
+        chart = Chart(name=name, version=self.version or "0.1.0", values=self.values, files=self.chart_files)
         last = newest(published)
-        is_asked = self.version is None and last is not None
-        values = _values(tip, snapshot.chart_path(self.team, self.name, last or "")) if is_asked else None
+        values = _values(tip, f"{self.charts}/{last}") if last and self.version is None else None
         return decide_version(chart, published, self.version, values)
 
     def _pointers(self, tip: Snapshot, version: str) -> tuple[Pointer | None, Pointer | None]:
         """Return the current and the new pointer; None for a missing one."""
-        if self.env is None:
+        if not self.env:
             return None, None
-        before = pointer_or_none(tip, self.env, self.team, self._release)
+        before = pointer_or_none(tip, self.env, self.team, self.name)
         expect_version(self.expect, before, self.env, self.name)
         values, settings = (before.values, before.settings) if before else ({}, {})
         values = environment_values(values, settings, self.settings, self.given)
@@ -196,38 +188,36 @@ class Publish:
         """Return ``new`` if a new run starts, ``same`` if the old one continues, None if unknown."""
         if before is None or after is None:
             return None
-        if move_of(before, after):
+        if move_between(before.destination, after.destination):
             return "new"
-        release = Release(name=self._release, namespace=after.destination.namespace)
+        release = Release(name=self.name, namespace=after.destination.namespace)
         try:
             old = self.chart_files if before.chart == after.chart else tip.below(before.chart)
         except Conflict:
             return None  # edited by hand since, so its run is unknown
-        runs = [
-            run_of(old, before.chart, before.values, release),
-            run_of(self.chart_files, after.chart, after.values, release),
-        ]
-        return None if None in runs else "same" if runs[0] == runs[1] else "new"
+        now = run_of(self.chart_files, after.chart, after.values, release)
+        was = run_of(old, before.chart, before.values, release)
+        return None if None in (was, now) else "same" if was == now else "new"
 
     def _first_pointer(self, now: Deployed) -> Pointer:
         return Pointer(
-            name=self._release,
+            name=self.name,
             team=self.team,
-            env=self.env or "",
-            chart=snapshot.chart_path(self.team, self.name, now.version),
+            env=self.env,
+            chart=f"{self.charts}/{now.version}",
             destination=self.destination or Destination(),
             source=dict(self.source),
             **deployed_fields(now),
         )
 
     def _secret_edits(self, tip: Snapshot) -> dict[str, bytes | None]:
-        if self.env is None or self.secret_file is None:
+        if not self.env or self.secret_file is None or tip.read(self._secret_path) == self.secret_file:
             return {}
-        path = snapshot.flux_secret_path(self.env, self.team, self._release)
-        return {} if tip.read(path) == self.secret_file else {path: self.secret_file}
+        return {self._secret_path: self.secret_file}
 
     def _trailers(self, version: str, before: Pointer | None) -> tuple[tuple[str, str], ...]:
-        trailers = [("Symph-Op", "publish"), ("Symph-Chart", f"{self.team}/{self.name}@{version}")]
+        chart = f"{self.team}/{self.chart_name or self.name}@{version}"
+        trailers = [("Symph-Op", "publish"), ("Symph-Chart", chart)]
         trailers.append(("Symph-Digest", self.digest))
         if self.env:
             trailers += [("Symph-From", before.version)] if before else []

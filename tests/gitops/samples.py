@@ -32,7 +32,7 @@ def example_objects(name: str, *workload: str) -> list[dict[str, Any]]:
 
 def publish(chart: Chart, env: str | None = "dev", team: str = "team", **fields: Any) -> Publish:
     made = Publish(
-        team=team, name=chart.name, chart_files=chart.files, values=chart.values, digest=chart.digest, env=env
+        team=team, name=chart.name, chart_files=chart.files, values=chart.values, digest=chart.digest, env=env or ""
     )
     return replace(made, **fields)
 

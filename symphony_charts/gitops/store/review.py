@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops import snapshot
-from symphony_charts.gitops.base import Change, Operation
+from symphony_charts.gitops.base import Change, Operation, PointerOperation
 from symphony_charts.gitops.publish import Publish
-from symphony_charts.gitops.snapshot import Snapshot
+from symphony_charts.gitops.snapshot import Snapshot, below
 from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git.objects import changed_entries, merge_base, tree_with, write_commit
 from symphony_charts.system.git.remote import fetch_branch_and_base, push
@@ -95,16 +95,9 @@ def _merged_tree(store: Store, operations: Sequence[Operation], stale: Stale) ->
 
 
 def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], bool]:
-    folders = [f"{snapshot.versions_path(each.team, each.name)}/" for each in operations if isinstance(each, Publish)]
-    pointers = {path for operation in operations for path in _pointer_paths(operation)}
-    inside = f"{root}/" if root else ""
-    return lambda path: path.removeprefix(inside) in pointers or path.removeprefix(inside).startswith(tuple(folders))
-
-
-def _pointer_paths(operation: Operation) -> list[str]:
-    team, name = getattr(operation, "team", ""), getattr(operation, "release", "") or getattr(operation, "name", "")
-    env = getattr(operation, "after", None) or getattr(operation, "env", None)
-    return [snapshot.pointer_path(env, team, name)] if env and name else []
+    folders = tuple(below(root, f"{each.charts}/x")[:-1] for each in operations if isinstance(each, Publish))
+    pointers = {below(root, each.pointer_path) for each in operations if isinstance(each, PointerOperation)}
+    return lambda path: path in pointers or path.startswith(folders)
 
 
 def _experiment_of(unit: str, root: str) -> str:

@@ -230,7 +230,7 @@ class Store:
         self._wait(run, answer.text)
         return new_tip
 
-    def _arrived(self, tip: str, run: Run) -> str | None:
+    def _arrived(self, tip: str, run: Run) -> str:
         """Return the newest sent commit that is part of `tip`, or an empty text.
 
         Searches all commits since the first attempt, even if the history was truncated or the cache was recreated.
