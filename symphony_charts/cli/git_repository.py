@@ -20,7 +20,7 @@ from symphony_charts.gitops.base import REASON, Change, Operation
 from symphony_charts.gitops.pointer import Move
 from symphony_charts.gitops.snapshot import POINTER_SUFFIX, Snapshot, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
-from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, preview_up_to_date, review_link
+from symphony_charts.gitops.store.review import review_link
 from symphony_charts.gitops.store.store import PushResult, Store, all_edits
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
@@ -180,18 +180,11 @@ def carry_out(
                 apply_to_checkout(checkout / folder, change.edits)
         return changes, tip if args.dry_run else None
     assert store is not None  # noqa: S101 - only --into has no store
-    stale = find_stale(store) if args.branch else None
-    text = f"{store.cache.branch} lacks commits of {store.cache.base}"
     if args.dry_run:
-        tip, changes = preview_up_to_date(store, operations, stale) if stale else store.preview(operations)
-        if stale:
-            output.note(f"{text}: they would be merged into it first; this is the result after that")
+        tip, changes = store.preview(operations)
         edits = [(path, content) for change in changes for path, content in change.edits.items()]
         guard.refuse({path: content for path, content in edits if content is not None})
         return changes, tip
-    if stale:
-        bring_up_to_date(store, operations, stale, now=now)
-        output.note(f"{text}: merged into it, and everything is decided again")
     receipt = store.apply(operations, now=now)
     return receipt.changes, receipt
 

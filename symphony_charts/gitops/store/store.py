@@ -19,13 +19,15 @@ from pathlib import Path
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.base import Change, Operation, message_of
 from symphony_charts.gitops.snapshot import Edits, Entry, Snapshot, below, check_edits, file_entry, parse_tree
+from symphony_charts.gitops.store.review import merged_tree
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import history, write_edits
+from symphony_charts.system.git.objects import history, write_commit, write_edits
 from symphony_charts.system.git.program import Author
 from symphony_charts.system.git.remote import (
     Answer,
     Attempts,
     ToolUnreachable,
+    fetch_branch_and_base,
     fetch_files,
     fetch_since,
     fetch_tip,
@@ -55,14 +57,16 @@ class PushResult:
 
 @dataclass(slots=True)
 class Run:
-    """The state of repeated attempts: the sent commits, the server's last state, and the deadline.
+    """The state of repeated attempts of `operations`: the sent commits, the server's last state, and the deadline.
 
-    `sent` holds all commits that the server may have received, `arrived` the one that it has.
+    `time` is that of the commits, 0 for a preview. `sent` holds all commits that the server may have received,
+    `arrived` the one that it has.
     """
 
     deadline: float
-    time: int
     attempts: Attempts
+    operations: Sequence[Operation] = ()
+    time: int = 0
     moved: int = 0
     sent: set[str] = field(default_factory=set)
     base: str = ""
@@ -156,53 +160,57 @@ class Store:
         Raises the operations' errors about the newest tip, and ToolFailed if the server keeps refusing.
         """
         started = time.monotonic()
-        run = Run(deadline=started + self._timeout_s, time=now, attempts=Attempts(self.cache))
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
-            result = self._until_done(operations, run)
+            result = self._until_done(self._new_run(operations, now))
         return replace(result, seconds=time.monotonic() - started)
 
-    def preview(self, operations: Sequence[Operation], tree: str = "") -> tuple[Snapshot, tuple[Change, ...]]:
-        """Return the newest tip, or `tree` of the cache, and the changes of the operations there; write nothing."""
+    def _new_run(self, operations: Sequence[Operation], now: int = 0) -> Run:
+        deadline = time.monotonic() + self._timeout_s
+        return Run(deadline=deadline, attempts=Attempts(self.cache), operations=operations, time=now)
+
+    def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
+        """Return the newest tip and the changes of the operations there; write nothing."""
         with self.cache.locked(self._timeout_s):
-            tip = self.snapshot(tree) if tree else self.tip()
+            tip = self.tip(operations)
             return tip, _changes_of(operations, tip)
 
-    def tip(self) -> Snapshot:
-        """Return the newest tip, whose folders and files are loaded when they are read."""
+    def tip(self, operations: Sequence[Operation] = ()) -> Snapshot:
+        """Return the newest tip, whose folders and files are loaded when they are read.
+
+        For `operations` it is what they would change: a stale branch with the commits that it lacks.
+        """
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
-            return self.snapshot(
-                self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0, attempts=Attempts(self.cache)))
-            )
+            return self.snapshot(self._reread(self._new_run(operations)))
 
     def snapshot(self, commit: str, folder: str | None = None) -> Snapshot:
         """Return the `folder` (default: of this store) of `commit` (empty: of a branch that does not exist yet)."""
         root = self.folder if folder is None else folder
         return Snapshot(commit=commit, root=root, source=_Commit(self.cache, commit, root) if commit else None)
 
-    def _until_done(self, operations: Sequence[Operation], run: Run) -> PushResult:
+    def _until_done(self, run: Run) -> PushResult:
         # The last known tip is usually current. If not, the server refuses the push, which costs no more than asking
-        # first. A new branch that starts at another branch has no such check.
-        tip, is_fresh = self.cache.lease, not self.cache.lease
-        if is_fresh:
-            tip = self._reread(run)
+        # first. A branch with a base has no such check.
+        is_fresh = not self.cache.lease or bool(self.cache.base)
+        tip = self._reread(run) if is_fresh else self.cache.lease
         while True:
             try:
                 snapshot = self.snapshot(tip)
-                changes = _changes_of(operations, snapshot)
+                changes = _changes_of(run.operations, snapshot)
             except SymphError as error:
                 if is_fresh and not self._can_begin_again(error, run):
                     raise
                 tip, is_fresh = self._reread(run), True
                 continue
             edits = all_edits(changes)
-            if not edits:
-                if is_fresh:
-                    return PushResult(commit=None, changes=changes, moved=run.moved)
+            if not edits and not is_fresh:
                 tip, is_fresh = self._reread(run), True
                 continue
-            commit = self._write(snapshot, edits, changes, run)
+            if not edits and tip == (self.cache.tip or ""):
+                return PushResult(commit=None, changes=changes, moved=run.moved)
+            # Without edits it is the merge of a stale branch.
+            commit = self._write(snapshot, edits, changes, run) if edits else tip
             answer = push(self.cache, commit, self.cache.lease, timeout_s=self._left(run))
             done = PushResult(commit=commit, changes=changes, moved=run.moved, heard=answer.heard)
             if answer.is_done:
@@ -217,7 +225,7 @@ class Store:
     def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str:
         """Return the new tip, and set `run.arrived` if the commit is there. Raises if no attempt is left."""
         if answer.was_sent:
-            run.base = run.base or tip
+            run.base = run.base or self.cache.lease
             run.sent.add(commit)
         new_tip = self._reread(run)
         run.arrived = self._arrived(new_tip, run)
@@ -278,13 +286,29 @@ class Store:
         """
         depth = None if self.cache.tip and run.sent else 1
         try:
-            return fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
+            return self._merged(run) or fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
         except ToolUnreachable:
             if not is_reachable(self.cache, self._left(run)):
                 raise
             self.cache.drop()
             self.cache.prepare()
             return fetch_tip(self.cache, timeout_s=self._left(run))
+
+    def _merged(self, run: Run) -> str:
+        """Return the tip of a branch with a base, merged with that if it is stale; empty for any other branch."""
+        sides = fetch_branch_and_base(self.cache, self._left(run)) if run.operations else None
+        if sides is None:
+            return ""
+        tree = merged_tree(self.cache, *sides, run.operations, self.folder)
+        if not tree:
+            return sides[0]
+        text = f"{self.cache.branch} lacks commits of {self.cache.base}"
+        if not run.time:
+            self.cache.notice(f"{text}: they would be merged into it first; this is the result after that")
+            return tree
+        self.cache.notice(f"{text}: merged into it, and everything is decided again")
+        message = f"merge {self.cache.base} into {self.cache.branch}\n\nSymph-Op: merge\n"
+        return write_commit(self.cache.repo, tree, sides, message, self.author, run.time)
 
     def _wait(self, run: Run, text: str) -> None:
         pause = run.attempts.pause_s()

@@ -69,12 +69,6 @@ class ObjectReader:
             process.wait()
 
 
-def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> list[tuple[str, str, bytes] | None]:
-    """Return objects as `ObjectReader.read` does, by a process for them alone."""
-    with contextlib.closing(ObjectReader(repo, timeout_s)) as reader:
-        return reader.read(names)
-
-
 def history(repo: Path, tip: str) -> list[str]:
     """Return the commits that led to `tip` and itself, newest first, as far as they are here."""
     return git(repo, "rev-list", tip, timeout_s=60).text.split()
