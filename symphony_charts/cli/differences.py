@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from symphony_charts.cli import output
-from symphony_charts.errors import NotFound
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.gitops import diff
-from symphony_charts.gitops.snapshot import Snapshot
 
 _COLORS = {
     **dict.fromkeys(("updated", "restarted", "new run"), "busy"),
@@ -96,19 +94,6 @@ class Comparison:
             elif not name.startswith("ephemeral"):
                 parts.append(f"{'GPU' if name == 'nvidia.com/gpu' else name} {old} -> {new}")
         return "   ".join(parts)
-
-
-def compare_published(before: Snapshot, after: Snapshot, env: str, team: str, name: str) -> diff.Comparison:
-    """Return the comparison of an experiment in an environment between two states of the repository."""
-    return diff.compare_sides(*(side_of(tip, env, team, name) for tip in (before, after)))
-
-
-def side_of(tip: Snapshot, env: str, team: str, name: str) -> diff.Side:
-    """Return what an environment runs of an experiment, perhaps nothing."""
-    try:
-        return diff.Published(tip, team, name).in_environment(env)
-    except NotFound:
-        return diff.Side(title=f"nothing in {env}", objects=())
 
 
 def _fields(line: diff.Line) -> list[tuple[str, object, object]]:

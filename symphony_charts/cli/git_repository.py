@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from symphony_charts.cli import output
-from symphony_charts.cli.differences import Comparison, compare_published
+from symphony_charts.cli.differences import Comparison
 from symphony_charts.errors import NotFound, SpecError, SymphError, UsageError
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.printable import printable_line
-from symphony_charts.gitops.base import REASON, Change, Operation
+from symphony_charts.gitops.base import REASON, Change, Operation, time_text
+from symphony_charts.gitops.diff import compare_sides, side_of
 from symphony_charts.gitops.pointer import Move
 from symphony_charts.gitops.snapshot import POINTER_SUFFIX, Snapshot, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
@@ -139,11 +139,6 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
     return sorted(item.name for item in place.iterdir()) if place.is_dir() else []
 
 
-def now_text(now: int) -> str:
-    """Format a time for pointers: ISO 8601 in UTC."""
-    return datetime.fromtimestamp(now, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def pointer_fields(
     args: argparse.Namespace, settings: Settings, store: Store | None, env: str, now: int
 ) -> dict[str, Any]:
@@ -155,7 +150,7 @@ def pointer_fields(
         "settings": place.values if place else None,
         "destination": place.destination if place else None,
         "expect": args.expect,
-        "at": now_text(now),
+        "at": time_text(now),
         "by": author_name(settings, store.author if store else None),
     }
 
@@ -255,7 +250,8 @@ def _effects(before: Snapshot, after: Snapshot, changes: Sequence[Change]) -> li
         env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))
         if env and team and name and change.edits:
             try:
-                compared.append(Comparison(compare_published(before, after, env, team, name)))
+                sides = (side_of(tip, env, team, name) for tip in (before, after))
+                compared.append(Comparison(compare_sides(*sides)))
             except SymphError as error:
                 output.warn(f"what happens to {name} in {env} is not known: {error.what}")
     return compared

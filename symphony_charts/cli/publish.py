@@ -112,7 +112,7 @@ def _candidates(
             force_unschedulable=args.force_unschedulable,
             version=args.version,
             expect=args.expect,
-            at=git_repository.now_text(now),
+            at=gitops_base.time_text(now),
             by=by,
         )
 

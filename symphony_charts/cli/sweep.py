@@ -18,6 +18,7 @@ from symphony_charts.cli import git_repository, options, output, specs, sweep_se
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
+from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import pointer, prepare, publish
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.local import values
@@ -244,7 +245,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
             pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             expect=args.expect,
-            at=git_repository.now_text(now),
+            at=gitops_base.time_text(now),
         )
         return candidate.operation
 

@@ -13,6 +13,7 @@ import msgspec
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.gitops.base import time_text
 from symphony_charts.gitops.pointer import Pointer
 from symphony_charts.gitops.prepare import prepare_publish, team_of
 from symphony_charts.gitops.promote_rollback_retire import Retire
@@ -92,7 +93,7 @@ class GitopsCluster(Cluster):
             overrides={},
             destination=environment.destination if environment else None,
             pools=[] if experiment.placement.pools else self._settings.pools,
-            at=datetime.fromtimestamp(now, timezone.utc).strftime(_TIME),
+            at=time_text(now),
         )
         store = self._store(guard_of([spec], self._settings.allowed_leaks))
         if dry_run:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from itertools import combinations, pairwise
 from typing import Protocol
 
@@ -48,27 +49,24 @@ class Operation(Protocol):
         """Return the change. Raises Conflict, NotFound or SpecError."""
 
 
+def time_text(seconds: float) -> str:
+    """Return a time as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def message_of(changes: Iterable[Change], extra: Iterable[tuple[str, str]] = ()) -> str:
     """Return the message of the commit that makes `changes`: a subject, a line per change, trailers."""
     changes = list(changes)
     subjects = [change.subject for change in changes]
     head = subjects[0] if len(subjects) == 1 else f"{subjects[0].partition(' ')[0]} {len(subjects)} charts"
-    blocks = [_shortened(head)]
+    blocks = [head if len(head) <= 72 else f"{head[:71]}…"]
     if len(subjects) > 1 or blocks[0] != head:
         blocks.append("\n".join(subjects))
     trailers = dict.fromkeys(trailer for change in changes for trailer in change.trailers)
-    lines = [f"{key}: {_one_line(value)}" for key, value in (*trailers, *extra)]
+    lines = [f"{key}: {' '.join(value.split())}" for key, value in (*trailers, *extra)]
     if lines:
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
-
-
-def _shortened(subject: str) -> str:
-    return subject if len(subject) <= 72 else subject[:71] + "…"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

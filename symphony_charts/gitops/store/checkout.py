@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -58,10 +59,14 @@ def apply_to_checkout(checkout: Path, edits: Edits) -> None:
         # Removals first: other edits may add files below a removed folder.
         for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
             _check_place(checkout, path)
-            if content is None:
-                _remove(checkout, checkout / path)
-            else:
-                write_file(checkout / path, content)
+            place = checkout / path
+            if content is not None:
+                write_file(place, content)
+            elif place.exists():
+                shutil.rmtree(place) if place.is_dir() else place.unlink()
+                # Git has no empty folders.
+                with contextlib.suppress(OSError):
+                    os.removedirs(place.parent)
     except OSError as error:
         raise ToolFailed(f"cannot write into {checkout}: {error.strerror}", at=str(error.filename)) from error
 
@@ -90,17 +95,3 @@ def _check_place(checkout: Path, path: str) -> None:
         raise Conflict(
             f"{at} is a symbolic link in the checkout", next="remove it: charts and pointers are written there"
         )
-
-
-def _remove(checkout: Path, path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    elif path.exists():
-        path.unlink()
-    else:
-        return
-    # Git has no empty folders.
-    for parent in path.parents:
-        if parent == checkout or any(parent.iterdir()):
-            break
-        parent.rmdir()

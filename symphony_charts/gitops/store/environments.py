@@ -10,7 +10,7 @@ from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops import snapshot as gitops_snapshot
-from symphony_charts.gitops.base import REASON
+from symphony_charts.gitops.base import REASON, time_text
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot, below
@@ -97,7 +97,7 @@ def _events(commit: Commit, name: str, env: str) -> Iterator[Event]:
                 team=match["team"],
                 env=env,
                 version=version,
-                at=commit.at,
+                at=time_text(commit.time),
                 by=commit.author,
                 commit=commit.oid,
                 reason=reason,

@@ -64,7 +64,12 @@ class Cache:
             if self._is_held:
                 yield
                 return
-            handle = self._open_lock()
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                what = f"cannot write the cache of the repository: {error.strerror}"
+                raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a writable folder") from error
             try:
                 _wait_for(handle, timeout_s, self.folder)
                 self._is_held = True
@@ -73,14 +78,6 @@ class Cache:
                 self._is_held = False
                 self._close_reader()
                 os.close(handle)
-
-    def _open_lock(self) -> int:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        except OSError as error:
-            what = f"cannot write the cache of the repository: {error.strerror}"
-            raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
 
     def prepare(self, algorithm: str = "sha1") -> None:
         """Make the repository if it is missing or has grown too much; needs the lock.

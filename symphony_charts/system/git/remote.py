@@ -13,7 +13,6 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ from symphony_charts.system.git.objects import ObjectReader, history, merge_base
 from symphony_charts.system.git.program import connection_fault, git, reason_of
 from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
+# A push that lost a race mentions locks or old values.
+_MAY_BE_RACE = re.compile(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected")
 _NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
 _BASE_REF = "refs/symph/base"
 # Source: git's fetch-pack.c (versions 2 and 0 of the protocol) and send-pack.c.
@@ -123,7 +124,10 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     if ended.status:
         if _NO_BRANCH.search(ended.error_text):
             if cache.lease:
-                raise _deleted(cache)
+                what = f"the branch {cache.branch} has been deleted; its last known commit is {cache.lease}"
+                step = f"git push {shlex.quote(cache.url)} {cache.lease}:refs/heads/{cache.branch}"
+                more = f"to start with an empty branch, remove {cache.folder}"
+                raise Conflict(what, cache.url, f"restore it from a clone: {step}; {more}")
             heads = _heads(cache, timeout_s)
             _check(heads, cache.url)
             if not heads.text.strip():
@@ -135,15 +139,6 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip, is_of_base=is_of_base)
     return tip
-
-
-def _deleted(cache: Cache) -> Conflict:
-    step = f"restore it from a clone: git push {shlex.quote(cache.url)} {cache.lease}:refs/heads/{cache.branch}"
-    return Conflict(
-        f"the branch {cache.branch} has been deleted; its last known commit is {cache.lease}",
-        cache.url,
-        f"{step}; to start with an empty branch, remove {cache.folder}",
-    )
 
 
 def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float) -> Completed:
@@ -282,7 +277,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         # An empty repository shows its format only here.
         return Answer(text=f"the repository names objects by {cache.algorithm}", ended=ended)
     verdict = _verdict(ended.text)
-    is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
+    is_refused = verdict.startswith("[remote rejected]") and not _MAY_BE_RACE.search(verdict)
     reason = reason_of(ended)
     return Answer(
         ended=ended,
@@ -323,13 +318,6 @@ def _remediation(ended: Completed) -> str:
     return "if the branch is protected, push a branch for review: --branch NAME"
 
 
-def _may_be_race(verdict: str) -> bool:
-    """Return True if another push may be the cause: a lost compare-and-swap mentions locks or old values."""
-    return bool(
-        re.search(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected", verdict)
-    )
-
-
 def _check(ended: Completed, what: str) -> None:
     if ended.status:
         reason = reason_of(ended)
@@ -339,11 +327,11 @@ def _check(ended: Completed, what: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One commit: id, author as ``Name <mail>``, time as ISO 8601 in UTC, and message."""
+    """One commit: id, author as ``Name <mail>``, time in seconds UTC, and message."""
 
     oid: str
     author: str
-    at: str
+    time: int
     message: str
 
 
@@ -363,7 +351,7 @@ class Log:
             argv = ["log", "--fixed-strings", f"--grep={text}", f"--format={fields}", TIP_REF, "--"]
             records = git(self._repo, *argv, timeout_s=timeout_s).text.split("\x01")
         parts = [record.strip("\n").split("\0") for record in records if record.strip("\n")]
-        return [Commit(oid=part[0], author=part[1], at=_text(int(part[2])), message=part[3]) for part in parts]
+        return [Commit(oid=part[0], author=part[1], time=int(part[2]), message=part[3]) for part in parts]
 
     def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
         """Return files of old commits, named ``COMMIT:PATH``; None for a missing one."""
@@ -388,7 +376,3 @@ class Log:
         argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
         ended = read(self._cache, self._repo, *argv, timeout_s=timeout_s)
         _check(ended, f"the history of {self._cache.url}")
-
-
-def _text(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
