@@ -15,7 +15,7 @@ from symphony_charts.cli import differences, git_repository, options, output, sp
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import base, diff, prepare, promote_rollback_retire, snapshot
+from symphony_charts.gitops import base, diff, operations, prepare, snapshot
 from symphony_charts.gitops import pointer as gitops_pointer
 from symphony_charts.settings import project
 from symphony_charts.spec import files
@@ -138,7 +138,7 @@ def _sides_of_promotion(
     """Return what `after` runs, and what it would run after a promotion from `before`."""
     after = settings.environment(after)
     place = settings.environments.get(after)
-    operation = promote_rollback_retire.Promote(
+    operation = operations.Promote(
         team=team,
         name=name,
         before=before,

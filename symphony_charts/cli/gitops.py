@@ -11,7 +11,7 @@ from pathlib import Path
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
 from symphony_charts.errors import CheckFailed, Conflict, UsageError
 from symphony_charts.formats import yaml_write
-from symphony_charts.gitops import lint, promote_rollback_retire
+from symphony_charts.gitops import lint, operations
 from symphony_charts.gitops.store import environments
 from symphony_charts.settings import places, project
 from symphony_charts.system import files as system_files
@@ -140,9 +140,7 @@ def _tidy(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, "Remove the chart versions that nothing needs?")
-    changes, receipt = git_repository.carry_out(
-        args, store, [promote_rollback_retire.Tidy(keep=args.keep)], int(time.time())
-    )
+    changes, receipt = git_repository.carry_out(args, store, [operations.Tidy(keep=args.keep)], int(time.time()))
     removed = changes[0].facts["removed"]
     assert isinstance(removed, list)  # noqa: S101 - a fact of Tidy
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")

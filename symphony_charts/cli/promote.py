@@ -10,8 +10,8 @@ from symphony_charts.cli import git_repository, install, options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops import base as gitops_base
+from symphony_charts.gitops import operations
 from symphony_charts.gitops import pointer as gitops_pointer
-from symphony_charts.gitops import promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
@@ -161,7 +161,7 @@ def run_promote(args: argparse.Namespace) -> int:
     team = git_repository.find_team(args, settings, store, before)
     now = int(time.time())
     fields = git_repository.pointer_fields(args, settings, store, after, now)
-    operation = promote_rollback_retire.Promote(
+    operation = operations.Promote(
         team=team, before=before, copies_values=args.copy_values, version=args.version, **fields
     )
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
@@ -209,7 +209,7 @@ def run_rollback(args: argparse.Namespace) -> int:
             retired = environments.pointer_retired(events, log, args.experiment_name)
     now = int(time.time())
     fields = git_repository.pointer_fields(args, settings, store, env, now)
-    operation = promote_rollback_retire.Rollback(team=team, version=args.to, retired=retired, **fields)
+    operation = operations.Rollback(team=team, version=args.to, retired=retired, **fields)
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
     text = f"{facts['name']} {facts['was'] or 'retired'} -> {facts['version']} in {env}"
@@ -236,7 +236,7 @@ def run_retire(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     team = git_repository.find_team(args, settings, store, env)
     name = args.experiment_name
-    operation = promote_rollback_retire.Retire(team=team, name=name, env=env, expect=args.expect)
+    operation = operations.Retire(team=team, name=name, env=env, expect=args.expect)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, f"Take {team}/{name} out of {env}, and end what runs there?")
     changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))

@@ -19,7 +19,8 @@ from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
 from symphony_charts.gitops import base as gitops_base
-from symphony_charts.gitops import pointer, prepare, publish
+from symphony_charts.gitops import operations as gitops_operations
+from symphony_charts.gitops import pointer, prepare
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
@@ -233,7 +234,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
     place = settings.environments.get(env)
     common_values = place.values if place else {}
 
-    def operation_of(spec: files.SpecFile, overrides: data.Values) -> publish.Publish:
+    def operation_of(spec: files.SpecFile, overrides: data.Values) -> gitops_operations.Publish:
         candidate = prepare.prepare_publish(
             spec,
             package.template(),

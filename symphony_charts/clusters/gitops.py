@@ -14,9 +14,9 @@ from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, UsageError
 from symphony_charts.gitops.base import time_text
+from symphony_charts.gitops.operations import Retire
 from symphony_charts.gitops.pointer import Pointer
 from symphony_charts.gitops.prepare import prepare_publish, team_of
-from symphony_charts.gitops.promote_rollback_retire import Retire
 from symphony_charts.gitops.snapshot import check_folder
 from symphony_charts.gitops.store.environments import pointers
 from symphony_charts.gitops.store.store import PushResult, Store

@@ -9,8 +9,8 @@ from symphony_charts.chart.files import Chart, ChartTemplate
 from symphony_charts.chart.lint.security import check_rights
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.formats.data import Values
+from symphony_charts.gitops.operations import Publish
 from symphony_charts.gitops.pointer import Given
-from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.snapshot import check_names, flux_secret_path
 from symphony_charts.prepare import Prepared, Verdict, judge, prepare
 from symphony_charts.secrets.files import encrypted_secret, secret_name

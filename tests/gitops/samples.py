@@ -8,7 +8,7 @@ from typing import Any
 
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.files import Chart
-from symphony_charts.gitops.publish import Publish
+from symphony_charts.gitops.operations import Publish
 from symphony_charts.spec import files as specfile
 from tests.chart import harness
 

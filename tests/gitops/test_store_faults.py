@@ -23,7 +23,7 @@ import pytest
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.gitops.base import Operation
-from symphony_charts.gitops.promote_rollback_retire import Rollback
+from symphony_charts.gitops.operations import Rollback
 from symphony_charts.gitops.store.store import PushResult, Store
 from symphony_charts.system.git import remote
 from symphony_charts.system.git.cache import Cache

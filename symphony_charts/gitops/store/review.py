@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.base import Operation, PointerOperation
-from symphony_charts.gitops.publish import Publish
+from symphony_charts.gitops.operations import Publish
 from symphony_charts.gitops.snapshot import below
 from symphony_charts.system.git.cache import Cache
 from symphony_charts.system.git.objects import changed_entries, merge_base, tree_with
