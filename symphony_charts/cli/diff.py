@@ -102,7 +102,7 @@ def _sides_of_versions(
         pointer = base.read_pointer(tip, settings.environment(args.env), team, name)
         values, namespace = pointer.values, pointer.destination.namespace
     release = chart.Release(name=name, namespace=namespace)
-    charts = [(version, snapshot.chart_path(team, name, version)) for version in args.versions]
+    charts = [(version, f"{snapshot.versions_path(team, name)}/{version}") for version in args.versions]
     sides = [diff.side_of_chart(tip, version, path, values, release) for version, path in charts]
     return sides, values, namespace
 

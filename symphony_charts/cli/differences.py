@@ -49,7 +49,8 @@ class Comparison:
             cells = []
             for path, old, new in _fields(line):
                 changed = _changed_lines(old, new)
-                cells.append(f"`{path}` {_cell(change_text(old, new)) if changed is None else 'see below'}")
+                text = change_text(old, new).replace("|", "\\|").replace("<", "&lt;")
+                cells.append(f"`{path}` {text if changed is None else 'see below'}")
                 if changed is not None:
                     blocks += ["", f"`{path}` of {line.difference.name}:", "", *_block(changed)]
             lines.append(f"| {line.difference.name} | {line.effect} | {'<br>'.join(cells)} |")
@@ -140,7 +141,3 @@ def _text(value: object) -> str:
 
 def _json(value: object, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")

@@ -18,7 +18,16 @@ from symphony_charts.formats.data import Values
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, source_in
-from symphony_charts.gitops.pointer import Pointer, move_between, parse_pointer, render_pointer
+from symphony_charts.gitops.pointer import (
+    Deployed,
+    Given,
+    Pointer,
+    deployed_fields,
+    environment_values,
+    move_between,
+    parse_pointer,
+    render_pointer,
+)
 from symphony_charts.gitops.snapshot import Edits, Snapshot
 from symphony_charts.settings.project import Destination
 
@@ -96,6 +105,37 @@ class PointerOperation:
     @property
     def title(self) -> str:
         return f"{self.team}/{self.name}"
+
+    def values_after(self, before: Pointer | None, given: Given) -> Values:
+        """Return the environment's values with the current settings and those of a command."""
+        values, settings = (before.values, before.settings) if before else ({}, {})
+        return environment_values(values, settings, self.settings, given)
+
+    def pointer_after(
+        self, before: Pointer | None, op: str, chart: str, digest: str, values: Values, source: Mapping[str, str]
+    ) -> Pointer:
+        """Return the pointer that follows `before` and runs the chart in the folder `chart`."""
+        old = before.settings if before else {}
+        now = Deployed(
+            version=chart.rpartition("/")[2],
+            digest=digest,
+            values=values,
+            settings=old if self.settings is None else self.settings,
+            op=op,
+            at=self.at,
+            by=self.by,
+        )
+        if before is not None:
+            return before.moved(now, self.destination, source)
+        return Pointer(
+            name=self.name,
+            team=self.team,
+            env=self.env,
+            chart=chart,
+            destination=self.destination or Destination(),
+            source=dict(source),
+            **deployed_fields(now),
+        )
 
     def facts(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, object]:
         """Return the facts of a change from one pointer to another; None for a missing one."""

@@ -127,7 +127,8 @@ def pointer_data(documents: Sequence[object]) -> Values:
     chart = "/".join(str(sub(spec, "chart", "spec").get("chart", "")).split("/")[-4:])
     place: Values = {**sub(rest, "destination"), "namespace": spec.get("targetNamespace", "default")}
     named = Destination(**{key: str(place[key]) for key in ("name", "server") if key in place})
-    usual = _kubeconfig(named) if named.name else "", _account(named, env, str(_source(spec)))
+    source = str(sub(spec, "chart", "spec", "sourceRef").get("name", ""))
+    usual = _kubeconfig(named) if named.name else "", _account(named, env, source)
     found = sub(spec, "kubeConfig", "secretRef").get("name", ""), spec.get("serviceAccountName", "")
     for key, value, default in zip(("kubeconfig", "service_account"), found, usual, strict=True):
         place[key] = "" if value == default else value
@@ -142,10 +143,6 @@ def pointer_data(documents: Sequence[object]) -> Values:
         "values": spec.get("values") or {},
         "destination": place,
     }
-
-
-def _source(spec: Mapping[str, object]) -> object:
-    return sub(spec, "chart", "spec", "sourceRef").get("name", "")
 
 
 def _account(place: Destination, env: str, source: str) -> str:

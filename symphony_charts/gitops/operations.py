@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import semver
@@ -25,18 +25,14 @@ from symphony_charts.gitops.base import (
     read_pointer,
 )
 from symphony_charts.gitops.pointer import (
-    Deployed,
     Given,
     Pointer,
-    deployed_fields,
-    environment_values,
     move_between,
     parse_pointer,
     published_digest,
 )
 from symphony_charts.gitops.published import experiment_of, run_of, unsealed_secrets, values_problems
 from symphony_charts.gitops.snapshot import Entry, Snapshot, entries_id, file_entry, top_entries
-from symphony_charts.settings.project import Destination
 
 # The only file of a chart that contains its version.
 _VERSIONED = "Chart.yaml"
@@ -148,7 +144,9 @@ class Publish(PointerOperation):
         before, after = self._pointers(tip, chart.version)
         if after is not None:
             self.check(after.values)
-        edits |= deploy_edits(tip, before, after) | self._secret_edits(tip)
+        edits |= deploy_edits(tip, before, after)
+        if self.env and self.secret_file is not None and tip.read(self._secret_path) != self.secret_file:
+            edits[self._secret_path] = self.secret_file
         environment = f" -> {self.env}" if self.env else ""
         facts = {"moves": None, "warnings": [], **self.facts(tip, before, after), "version": chart.version}
         facts |= {"digest": self.digest, "isNew": decision.is_new, "last": decision.last, "change": decision.change}
@@ -183,17 +181,10 @@ class Publish(PointerOperation):
             return None, None
         before = pointer_or_none(tip, self.env, self.team, self.name)
         expect_version(self.expect, before, self.env, self.name)
-        values, settings = (before.values, before.settings) if before else ({}, {})
-        values = environment_values(values, settings, self.settings, self.given)
-        now = Deployed(
-            version=version,
-            digest=self.digest,
-            values=merge(values, self.sealed_values),
-            settings=settings if self.settings is None else self.settings,
-            at=self.at,
-            by=self.by,
+        values = merge(self.values_after(before, self.given), self.sealed_values)
+        return before, self.pointer_after(
+            before, "publish", f"{self.charts}/{version}", self.digest, values, self.source
         )
-        return before, before.moved(now, self.destination, self.source) if before else self._first_pointer(now)
 
     def _run(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> str | None:
         """Return ``new`` if a new run starts, ``same`` if the old one continues, None if unknown."""
@@ -209,22 +200,6 @@ class Publish(PointerOperation):
         now = run_of(self.chart_files, after.chart, after.values, release)
         was = run_of(old, before.chart, before.values, release)
         return None if None in (was, now) else "same" if was == now else "new"
-
-    def _first_pointer(self, now: Deployed) -> Pointer:
-        return Pointer(
-            name=self.name,
-            team=self.team,
-            env=self.env,
-            chart=f"{self.charts}/{now.version}",
-            destination=self.destination or Destination(),
-            source=dict(self.source),
-            **deployed_fields(now),
-        )
-
-    def _secret_edits(self, tip: Snapshot) -> dict[str, bytes | None]:
-        if not self.env or self.secret_file is None or tip.read(self._secret_path) == self.secret_file:
-            return {}
-        return {self._secret_path: self.secret_file}
 
     def _trailers(self, version: str, before: Pointer | None) -> tuple[tuple[str, str], ...]:
         chart = f"{self.team}/{self.chart_name or self.name}@{version}"
@@ -268,34 +243,14 @@ class Promote(PointerOperation):
         expect_version(self.version, source, self.before, self.name)
         expect_version(self.expect, target, self.env, self.name)
         _need_chart(tip, source, source.version)
-        moved = self._moved(tip, source, target)
+        values = self.values_after(target, Given())
+        if self.copies_values:
+            values = source.values if _opens_everywhere(tip, source) else _with_ciphertext_of(source.values, values)
+        operation = self if target else replace(self, destination=self.destination or source.destination)
+        come_from = {"from": self.before}
+        after = operation.pointer_after(target, "promote", source.chart, source.digest, values, come_from)
         subject = f"promote {self.title} {source.version} {self.before} -> {self.env}"
-        return _change(self, tip, subject, target, moved, self.before)
-
-    def _moved(self, tip: Snapshot, source: Pointer, target: Pointer | None) -> Pointer:
-        values, settings = (target.values, target.settings) if target else ({}, {})
-        kept = environment_values(values, settings, self.settings, Given())
-        copied = source.values if _opens_everywhere(tip, source) else _with_ciphertext_of(source.values, kept)
-        after = Deployed(
-            version=source.version,
-            digest=source.digest,
-            values=copied if self.copies_values else kept,
-            settings=settings if self.settings is None else self.settings,
-            op="promote",
-            at=self.at,
-            by=self.by,
-        )
-        if target is not None:
-            return target.moved(after, self.destination, {"from": self.before})
-        return Pointer(
-            name=self.name,
-            team=self.team,
-            env=self.env,
-            chart=source.chart,
-            destination=self.destination or source.destination,
-            source={"from": self.before},
-            **deployed_fields(after),
-        )
+        return _change(self, tip, subject, target, after, self.before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,18 +307,15 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
         )
 
 
-def _check_chart(files: Mapping[str, bytes], after: Pointer) -> None:
-    """Raise Conflict if the chart has changed in Git since it was published."""
+def _check(files: Mapping[str, bytes], after: Pointer) -> None:
+    """Raise Conflict if the chart has changed in Git since it was published, SpecError if it refuses the values."""
     if published_digest(files) != after.digest:
         raise Conflict(
             f"{after.chart} holds other content than was published",
             f"the digest of {after.version} in {after.env} would be {after.digest}",
             "restore the folder from Git's history, or publish again: a changed chart becomes a new version",
         )
-
-
-def _check_values(files: Mapping[str, bytes], after: Pointer) -> None:
-    """Raise SpecError if the chart refuses the environment's values, which may be from another version."""
+    # The environment's values may be from another version.
     problems = values_problems(files, after.chart, after.values)
     lacking = sorted(unsealed_secrets(files, after.chart, after.values))
     if lacking:
@@ -396,8 +348,7 @@ def _change(
 ) -> Change:
     """Return the change from one pointer to another, whose version was found in `source`."""
     files = tip.below(after.chart)
-    _check_chart(files, after)
-    _check_values(files, after)
+    _check(files, after)
     trailers = {
         "Symph-Op": subject.partition(" ")[0],
         "Symph-Chart": f"{operation.title}@{after.version}",

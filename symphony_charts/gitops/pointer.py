@@ -186,10 +186,8 @@ def _pointer(data: Values, *, is_release: bool) -> Pointer:
 
 
 def _entry(data: object) -> object:
-    if not isinstance(data, dict):
-        return data
-    known, unknown = _known(data, Deployed)
-    return {**known, "unknown": unknown}
+    known, unknown = _known(data, Deployed) if isinstance(data, dict) else (None, None)
+    return data if known is None else {**known, "unknown": unknown}
 
 
 def _known(data: Values, record: type[msgspec.Struct]) -> tuple[Values, Values]:

@@ -137,21 +137,17 @@ class Snapshot:
         self.load_folders(path.rpartition("/")[0] for path in edits)
         made = replace(self, _folders={"": {}, **self._folders}, _files=dict(self._files))
         for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
-            parent, _, name = path.rpartition("/")
-            if content is None:
-                made._folders[parent] = {key: entry for key, entry in made.folder(parent).items() if key != name}
-                continue
-            for folder in ancestors([parent])[1:]:
-                if made.entry(folder) is None:
-                    made._put(folder, Entry(mode=FOLDER, oid=""))
-                    made._folders[folder] = {}
-            made._put(path, file_entry(content))
-            made._files[path] = content
+            made._put(path, None if content is None else file_entry(content))
+            made._files[path] = content or b""
         return made
 
-    def _put(self, path: str, entry: Entry) -> None:
+    def _put(self, path: str, entry: Entry | None) -> None:
         parent, _, name = path.rpartition("/")
-        self._folders[parent] = {**self.folder(parent), name: entry}
+        if entry is not None and parent and self.entry(parent) is None:
+            self._put(parent, Entry(mode=FOLDER, oid=""))
+            self._folders[parent] = {}
+        others = {key: each for key, each in self.folder(parent).items() if key != name}
+        self._folders[parent] = others if entry is None else {**others, name: entry}
 
 
 def _unreadable(path: str) -> ToolFailed:
@@ -240,10 +236,6 @@ ENCRYPTED_SUFFIX = ".secret.yaml"
 
 def versions_path(team: str, name: str) -> str:
     return f"charts/{team}/{name}"
-
-
-def chart_path(team: str, name: str, version: str) -> str:
-    return f"charts/{team}/{name}/{version}"
 
 
 def pointer_folder(env: str, team: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from symphony_charts.errors import Conflict
 from symphony_charts.gitops import snapshot
@@ -33,9 +33,10 @@ def merged_tree(cache: Cache, tip: str, base: str, operations: Sequence[Operatio
     if not fork:
         raise Conflict(f"the branch shares no history with {cache.base}", where, step)
     ours, theirs = (_by_unit(changed_entries(cache.repo, fork, side), root) for side in (tip, base))
-    is_rewritten = _written_by(operations, root)
+    charts = tuple(f"{below(root, each.charts)}/" for each in operations if isinstance(each, Publish))
+    pointers = {below(root, each.pointer_path) for each in operations if isinstance(each, PointerOperation)}
     twice = sorted(unit for unit in ours.keys() & theirs.keys() if ours[unit] != theirs[unit])
-    conflicts = [unit for unit in twice if not is_rewritten(unit)]
+    conflicts = [unit for unit in twice if unit not in pointers and not unit.startswith(charts)]
     if conflicts:
         shown = ", ".join(conflicts[:3]) + ("..." if len(conflicts) > 3 else "")
         # Only its spec can make the change of another experiment again, under the next free version.
@@ -44,12 +45,6 @@ def merged_tree(cache: Cache, tip: str, base: str, operations: Sequence[Operatio
         raise Conflict(f"the branch and {cache.base} both changed {shown}", where, step)
     kept = {path: entry for unit in ours.keys() - theirs.keys() for path, entry in ours[unit].items()}
     return tree_with(cache.repo, base, kept)
-
-
-def _written_by(operations: Sequence[Operation], root: str) -> Callable[[str], bool]:
-    folders = tuple(below(root, f"{each.charts}/x")[:-1] for each in operations if isinstance(each, Publish))
-    pointers = {below(root, each.pointer_path) for each in operations if isinstance(each, PointerOperation)}
-    return lambda path: path in pointers or path.startswith(folders)
 
 
 def _experiment_of(unit: str, root: str) -> str:

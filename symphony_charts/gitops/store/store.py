@@ -228,7 +228,10 @@ class Store:
             run.base = run.base or self.cache.lease
             run.sent.add(commit)
         new_tip = self._reread(run)
-        run.arrived = self._arrived(new_tip, run)
+        if run.sent and new_tip:
+            # Search all commits since the first attempt, even if the history was truncated or the cache recreated.
+            fetch_since(self.cache, new_tip, run.base, self._left(run))
+            run.arrived = next((commit for commit in history(self.cache.repo, new_tip) if commit in run.sent), "")
         if run.arrived:
             return new_tip
         if new_tip == tip:
@@ -237,16 +240,6 @@ class Store:
             run.attempts.silent_since = None
         self._wait(run, answer.text)
         return new_tip
-
-    def _arrived(self, tip: str, run: Run) -> str:
-        """Return the newest sent commit that is part of `tip`, or an empty text.
-
-        Searches all commits since the first attempt, even if the history was truncated or the cache was recreated.
-        """
-        if not run.sent or not tip:
-            return ""
-        fetch_since(self.cache, tip, run.base, self._left(run))
-        return next((commit for commit in history(self.cache.repo, tip) if commit in run.sent), "")
 
     def _raise_if_final(self, answer: Answer, run: Run) -> None:
         """Raise if the server refused permanently, or has been failing for too long."""

@@ -85,8 +85,10 @@ class Cache:
         A new one has the object format `algorithm`. The remote reports another format only when it is asked.
         Raises ToolFailed if it cannot be made, and ToolMissing if git is missing or too old.
         """
-        if self.repo.is_dir() and self._is_overgrown():
-            self.drop()
+        # Only the names: an entry for each would take longer.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS:  # noqa: PTH208
+                self.drop()
         if (self.folder / "made").is_file() and (self.repo / "config").is_file():
             return
         # Check git's version only when a cache is created: the check takes 5 ms.
@@ -153,12 +155,6 @@ class Cache:
         except (OSError, UnicodeDecodeError):
             # A damaged record counts as missing: its content is requested again.
             return ""
-
-    def _is_overgrown(self) -> bool:
-        try:
-            return len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS  # noqa: PTH208 - names only
-        except OSError:
-            return False
 
 
 def bare_repository(folder: Path, url: str, branch: str, algorithm: str) -> None:
