@@ -19,6 +19,7 @@ from symphony_charts.cli import git_repository, output
 from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import DNS_LABEL, repository_fault, sanitize
 from symphony_charts.formats.yaml_write import dump
+from symphony_charts.gitops.argocd import place_key
 from symphony_charts.gitops.base import Change
 from symphony_charts.gitops.bootstrap import FluxSetup, Initialise, Setup, at_top, setup_files, usual_name
 from symphony_charts.gitops.flux import needs_secret
@@ -104,15 +105,14 @@ def _requirement(args: argparse.Namespace) -> str:
 
     Raises UsageError if this installation's source is not available to others.
     """
-    if args.install_from is not None:
-        return installation.requirement(installation.check_pinned(args.install_from))
-    where = installation.pinned_source()
-    if where is None and args.ci == "none":
+    given = args.install_from
+    where = installation.pinned_source() if given is None else installation.check_pinned(given)
+    if where is not None:
+        return installation.requirement(where)
+    if args.ci == "none":
         return ""
-    if where is None:
-        what = "what shall the repository's check install? This symph did not come from where others find the same"
-        raise UsageError(what, "", f"--install-from WHERE: {installation.FORMS}")
-    return installation.requirement(where)
+    what = "what shall the repository's check install? This symph did not come from where others find the same"
+    raise UsageError(what, "", f"--install-from WHERE: {installation.FORMS}")
 
 
 def _forge(args: argparse.Namespace, url: str) -> str:
@@ -168,7 +168,7 @@ def _agree(settings: Settings, given: Mapping[str, Environment]) -> None:
             what = f"{settings.path} has no environment {name}"
             raise UsageError(what, next=f"add this to it: {_flow({name: place})}")
         said = settings.environments[name].destination
-        if (said.server, said.name, said.namespace) != (place.server, place.cluster, place.namespace):
+        if place_key(said) != place_key(place.destination):
             where = f"{said.name or said.server}/{said.namespace}"
             raise Conflict(f"{settings.path} lets {name} run in {where}", next="change it there, or leave it out here")
 

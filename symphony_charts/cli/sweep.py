@@ -240,9 +240,8 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
             package.template(),
             team=prepare.team_of(spec, args.team, settings.team),
             env=env,
-            settings=None,
+            place=place,
             overrides=overrides,
-            destination=place.destination if place else None,
             pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             expect=args.expect,
@@ -258,7 +257,9 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
             trial = replace(spec, experiment=run.experiment, lock=spec_data.Lock(ports=spec.pins))
             operation = operation_of(trial, release.overrides_between(own.built.values, own.values))
         given = pointer.Given(files=release.merge(common_values, run.values))
-        operations.append(replace(operation, name=run.trial.name, chart_name=operation.name, given=given))
+        operations.append(
+            replace(operation, name=run.trial.name, chart_name=operation.name, settings=None, given=given)
+        )
     guard = secrets_files.guard_of([spec], settings.allowed_leaks)
     store = None if args.into is not None else git_repository.open_store(args, settings, guard)
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)

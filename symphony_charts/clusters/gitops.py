@@ -82,16 +82,14 @@ class GitopsCluster(Cluster):
         """
         path = folder / f"{experiment.name}.yaml"
         spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path_of(path), lock=Lock(ports=dict(pins)))
-        environment = self._settings.environments.get(self._env)
         now = int(time.time())
         candidate = prepare_publish(
             spec,
             template(),
             team=team_of(spec, self._team, self._settings.team),
             env=self._env,
-            settings=environment.values if environment else None,
+            place=self._settings.environments.get(self._env),
             overrides={},
-            destination=environment.destination if environment else None,
             pools=[] if experiment.placement.pools else self._settings.pools,
             at=time_text(now),
         )

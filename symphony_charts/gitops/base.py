@@ -140,7 +140,9 @@ class PointerOperation:
     def facts(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, object]:
         """Return the facts of a change from one pointer to another; None for a missing one."""
         facts: dict[str, object] = {"name": self.name, "team": self.team, "env": self.env or None}
-        facts |= {"was": before.version if before else None, "newBeside": new_beside(tip, self.env)}
+        known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
+        is_new = bool(self.env) and self.env not in known
+        facts |= {"was": before.version if before else None, "newBeside": sorted(known) if is_new else None}
         if after is not None:
             move = move_between(before.destination, after.destination) if before else None
             facts |= {"version": after.version, "digest": after.digest, "moves": move.record if move else None}
@@ -170,12 +172,6 @@ def expect_version(wanted: str | None, pointer: Pointer | None, env: str, name: 
     if wanted is not None and wanted != actual:
         what = f"{env} runs {actual or 'no version'} of {name}, not {wanted or 'none'}"
         raise Conflict(what, next=f"look at what changed: symph history {name} --env {env}")
-
-
-def new_beside(tip: Snapshot, env: str) -> list[str] | None:
-    """Return the environments of the repository if `env` is set and not among them, else None."""
-    known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
-    return None if not env or env in known else sorted(known)
 
 
 def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:

@@ -241,14 +241,11 @@ def _frozen_fields(difference: Difference) -> list[str]:
     kind = kind_called(difference.kind)
     if kind is None or kind.mutable is None:
         return []
+    # Each path stands for itself and all below it; `*` matches any name.
+    roots = "|".join(re.escape(root).replace(r"\*", r"[^.\[]+") for root in kind.mutable)
+    mutable = re.compile(rf"(?:{roots})(?:[.\[]|\Z)")
     specs = [field.path for field in difference.fields if field.path.startswith("spec.")]
-    return [path for path in specs if not _is_under(path, kind.mutable)]
-
-
-def _is_under(path: str, roots: Sequence[str]) -> bool:
-    """Return True if a path is one of `roots` or below it; ``*`` in a root matches any name."""
-    patterns = (re.escape(root).replace(r"\*", r"[^.\[]+") for root in roots)
-    return any(re.match(rf"{pattern}(?:[.\[]|\Z)", path) for pattern in patterns)
+    return [path for path in specs if not mutable.match(path)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

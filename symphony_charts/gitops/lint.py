@@ -162,4 +162,3 @@ def _manifests(path: str, content: bytes) -> Iterator[tuple[str, Finding]]:
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         yield _error(path, "yaml", f"line {mark.line + 1}" if mark else "", "cannot be read as YAML", "correct it")
-        return

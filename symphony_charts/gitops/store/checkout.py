@@ -13,6 +13,7 @@ from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.gitops.base import Change, Operation
 from symphony_charts.gitops.snapshot import FILE, FOLDER, SYMLINK, Edits, Entry, Snapshot, file_entry, tree_id
 from symphony_charts.system.files import write_file
+from symphony_charts.system.git.program import read_checkout
 
 
 def preview_in_checkout(
@@ -75,16 +76,8 @@ def _entry(item: os.DirEntry[str], with_id: bool) -> Entry:
     if item.is_symlink():
         return Entry(mode=SYMLINK, oid="")
     if item.is_dir():
-        return Entry(mode=FOLDER, oid=tree_id(_tree(Path(item.path))) if with_id else "")
+        return Entry(mode=FOLDER, oid=tree_id(read_checkout(Path(item.path))[0]) if with_id else "")
     return file_entry(Path(item.path).read_bytes()) if with_id else Entry(mode=FILE, oid="")
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
 
 
 def _check_place(checkout: Path, path: str) -> None:

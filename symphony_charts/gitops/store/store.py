@@ -234,22 +234,23 @@ class Store:
             run.arrived = next((commit for commit in history(self.cache.repo, new_tip) if commit in run.sent), "")
         if run.arrived:
             return new_tip
-        if new_tip == tip:
-            self._raise_if_final(answer, run)
-        else:
+        if new_tip != tip:
             run.attempts.silent_since = None
-        self._wait(run, answer.text)
-        return new_tip
-
-    def _raise_if_final(self, answer: Answer, run: Run) -> None:
-        """Raise if the server refused permanently, or has been failing for too long."""
-        if answer.is_final or run.attempts.is_over():
-            raise answer.ended.failure(
-                f"{self.cache.url} does not take the commit: {answer.text}",
-                f"branch {self.cache.branch}",
-                answer.next,
+        elif answer.is_final or run.attempts.is_over():
+            what = f"{self.cache.url} does not take the commit: {answer.text}"
+            raise answer.ended.failure(what, f"branch {self.cache.branch}", answer.next)
+        else:
+            run.attempts.tell(answer.text)
+        pause = run.attempts.pause_s()
+        if time.monotonic() + pause > run.deadline:
+            tries = f"within {self._timeout_s:g} s ({run.attempts.tries} tries)"
+            raise ToolFailed(
+                f"{self.cache.url} did not take the commit {tries}",
+                f"the last answer was: {answer.text}",
+                "nothing was published; try again when the branch is less busy",
             )
-        run.attempts.tell(answer.text)
+        time.sleep(pause)
+        return new_tip
 
     def _can_begin_again(self, error: SymphError, run: Run) -> bool:
         """Return True after recreating an unreadable cache, once; an operation's error is final."""
@@ -302,16 +303,6 @@ class Store:
         self.cache.notice(f"{text}: merged into it, and everything is decided again")
         message = f"merge {self.cache.base} into {self.cache.branch}\n\nSymph-Op: merge\n"
         return write_commit(self.cache.repo, tree, sides, message, self.author, run.time)
-
-    def _wait(self, run: Run, text: str) -> None:
-        pause = run.attempts.pause_s()
-        if time.monotonic() + pause > run.deadline:
-            raise ToolFailed(
-                f"{self.cache.url} did not take the commit within {self._timeout_s:g} s ({run.attempts.tries} tries)",
-                f"the last answer was: {text}",
-                "nothing was published; try again when the branch is less busy",
-            )
-        time.sleep(pause)
 
     def _left(self, run: Run) -> float:
         return max(1.0, min(60.0, run.deadline - time.monotonic()))

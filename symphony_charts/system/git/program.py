@@ -292,19 +292,18 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     git(None, "init", "-q", "--", str(folder))
     git(repo, "remote", "add", "--", "origin", repository)
     fetched = git(repo, "fetch", "-q", "--depth", "1", "origin", revision, timeout_s=_TIMEOUT_S, check=False)
-    if fetched.status == 0:
-        git(repo, *options, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)
-    else:
+    wanted = revision if fetched.status else "FETCH_HEAD"
+    if fetched.status:
         # The server does not serve single commits, or `revision` is an abbreviation: fetch everything, which also
         # resolves abbreviations.
         every = ("+refs/heads/*:refs/remotes/origin/*",)
         fetched = git(repo, "fetch", "-q", "--tags", "origin", *every, timeout_s=_TIMEOUT_S, check=False)
-        if fetched.status:
-            reason = reason_of(fetched)
-            raise fetched.failure(f"the repository {repository} cannot be read: {reason.text}", next=reason.next)
-        done = git(repo, *options, "checkout", "-q", "--detach", "-f", revision, timeout_s=_TIMEOUT_S, check=False)
-        if done.status:
-            raise done.failure(f'the repository {repository} has no revision "{revision}": {reason_of(done).text}')
+    if fetched.status:
+        reason = reason_of(fetched)
+        raise fetched.failure(f"the repository {repository} cannot be read: {reason.text}", next=reason.next)
+    done = git(repo, *options, "checkout", "-q", "--detach", "-f", wanted, timeout_s=_TIMEOUT_S, check=False)
+    if done.status:
+        raise done.failure(f'the repository {repository} has no revision "{revision}": {reason_of(done).text}')
     return git(repo, "rev-parse", "HEAD").text.strip()
 
 
