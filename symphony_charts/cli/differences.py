@@ -35,9 +35,8 @@ class Comparison:
         for line in self._lines():
             why = f": {line.why}" if line.why else ""
             lines.append(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
-            for path, old, new in _fields(line):
-                changed = _changed_lines(old, new)
-                lines.append(f"  {path:<16}  {change_text(old, new) if changed is None else ''}".rstrip())
+            for path, text, changed in _fields(line):
+                lines.append(f"  {path:<16}  {text if changed is None else ''}".rstrip())
                 lines += [f"    {each}" for each in changed or ()]
         return "\n".join([*lines, f"under Argo CD: {self.of.summary}", self._amounts()])
 
@@ -47,10 +46,9 @@ class Comparison:
         blocks: list[str] = []
         for line in self._lines():
             cells = []
-            for path, old, new in _fields(line):
-                changed = _changed_lines(old, new)
-                text = change_text(old, new).replace("|", "\\|").replace("<", "&lt;")
-                cells.append(f"`{path}` {text if changed is None else 'see below'}")
+            for path, text, changed in _fields(line):
+                safe = text.replace("|", "\\|").replace("<", "&lt;")
+                cells.append(f"`{path}` {safe if changed is None else 'see below'}")
                 if changed is not None:
                     blocks += ["", f"`{path}` of {line.difference.name}:", "", *_block(changed)]
             lines.append(f"| {line.difference.name} | {line.effect} | {'<br>'.join(cells)} |")
@@ -97,12 +95,11 @@ class Comparison:
         return "   ".join(parts)
 
 
-def _fields(line: diff.Line) -> list[tuple[str, object, object]]:
-    """Return the changed fields under short names: ``agent.env.LR`` of a pod template's container."""
-    return [
-        (field.path.removeprefix("spec.template.spec.").removeprefix("containers."), field.before, field.after)
-        for field in line.difference.fields
-    ]
+def _fields(line: diff.Line) -> Iterator[tuple[str, str, list[str] | None]]:
+    """Yield changed fields: short name (``agent.env.LR`` of a pod template), change, and changed lines if long."""
+    for field in line.difference.fields:
+        name = field.path.removeprefix("spec.template.spec.").removeprefix("containers.")
+        yield name, change_text(field.before, field.after), _changed_lines(field.before, field.after)
 
 
 def change_text(old: object, new: object) -> str:

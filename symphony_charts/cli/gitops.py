@@ -141,8 +141,7 @@ def _tidy(args: argparse.Namespace) -> int:
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, "Remove the chart versions that nothing needs?")
     changes, receipt = git_repository.carry_out(args, store, [operations.Tidy(keep=args.keep)], int(time.time()))
-    removed = changes[0].facts["removed"]
-    assert isinstance(removed, list)  # noqa: S101 - a fact of Tidy
+    removed = output.texts(changes[0].facts["removed"])
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
     git_repository.print_changes(args, settings, changes, receipt, text)
     return 0

@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     files = setup_files(setup, environments, requirement=_requirement(args), forge=_forge(args, repository.url))
     above: list[tuple[Change, str]] = []
     if repository.path:
-        above = [_lay_at_top(args, settings, at_top(files))]
+        above = [_lay_at_top(args, settings, repository, at_top(files))]
         files = {path: content for path, content in files.items() if not at_top({path: content})}
     store = git_repository.store_or_none(args, settings)
     operation = Initialise(contents=files, replaces=args.force, converts=True)
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     text = f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
     text += f" in {repository.path}" if repository.path else ""
     if settings is not found:
-        text += f"\n{_write_settings(settings, is_dry=args.dry_run)}"
+        text += f"\n{_write_settings(settings, repository, is_dry=args.dry_run)}"
     changes = (*(change for change, _ in above), *changes)
     texts = [*(said for _, said in above), text]
     git_repository.print_changes(args, settings, changes, receipt, *texts)
@@ -84,11 +84,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str, bytes]) -> tuple[Change, str]:
+def _lay_at_top(
+    args: argparse.Namespace, settings: Settings, repository: Repository, files: Mapping[str, bytes]
+) -> tuple[Change, str]:
     """Commit the files that forges read only at the repository's top, before those of the folder; also describe it."""
-    assert settings.repository is not None  # noqa: S101 - _completed has checked it
     folder, args.repo_path = args.repo_path, ""
-    whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(settings.repository, path=""))
+    whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(repository, path=""))
     store = git_repository.store_or_none(args, whole)
     changes, receipt = git_repository.carry_out(args, store, [Initialise(contents=files)], int(time.time()))
     args.repo_path = folder
@@ -206,9 +207,7 @@ def _likely_team(url: str) -> str:
     return sanitize(getpass.getuser())
 
 
-def _write_settings(settings: Settings, *, is_dry: bool) -> str:
-    repository = settings.repository
-    assert repository is not None  # noqa: S101 - _completed has checked it
+def _write_settings(settings: Settings, repository: Repository, *, is_dry: bool) -> str:
     is_here = "://" not in repository.url and Path(repository.url).is_dir()
     data = {
         "team": settings.team,

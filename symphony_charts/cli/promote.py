@@ -86,7 +86,7 @@ def run_history(args: argparse.Namespace) -> int:
     events = environments.with_pointer(_events(log, name, env, team), pointer, log, name)
     if not events:
         raise NotFound(f"{env} never ran {team}/{name}", next=f"symph status --env {env} lists what it runs")
-    items = [_item(event, is_now=number == 0 and event.op != "retire") for number, event in enumerate(events)]
+    items = [_item(event, is_now=event is events[0] and event.op != "retire") for event in events]
     columns = [
         output.Column("VERSION", "version"),
         output.Column("NOW", lambda item: "now" if item["isNow"] else None, state=lambda _item: "good"),

@@ -116,25 +116,13 @@ class PointerOperation:
     ) -> Pointer:
         """Return the pointer that follows `before` and runs the chart in the folder `chart`."""
         old = before.settings if before else {}
-        now = Deployed(
-            version=chart.rpartition("/")[2],
-            digest=digest,
-            values=values,
-            settings=old if self.settings is None else self.settings,
-            op=op,
-            at=self.at,
-            by=self.by,
-        )
+        settings, version = old if self.settings is None else self.settings, chart.rpartition("/")[2]
+        now = Deployed(version=version, digest=digest, values=values, settings=settings, op=op, at=self.at, by=self.by)
         if before is not None:
             return before.moved(now, self.destination, source)
+        fields, place = deployed_fields(now), self.destination or Destination()
         return Pointer(
-            name=self.name,
-            team=self.team,
-            env=self.env,
-            chart=chart,
-            destination=self.destination or Destination(),
-            source=dict(source),
-            **deployed_fields(now),
+            name=self.name, team=self.team, env=self.env, chart=chart, destination=place, source=dict(source), **fields
         )
 
     def facts(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, object]:

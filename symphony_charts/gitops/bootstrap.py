@@ -92,9 +92,7 @@ class Setup:
 
     def environment(self, env: str, place: Destination) -> dict[str, object]:
         """Return the values of the templates for an environment."""
-        accounts: dict[str, list[dict[str, object]]] = {
-            _FLUX_NAMESPACE: [_rule("helm.toolkit.fluxcd.io", "helmreleases")]
-        }
+        accounts = {_FLUX_NAMESPACE: [_rule("helm.toolkit.fluxcd.io", "helmreleases")]}
         if place.is_own_cluster:
             accounts.setdefault(place.namespace, []).extend(_CHART_RULES)
         return {
@@ -219,10 +217,7 @@ def setup_files(
         "tool": tool,
         "_git_secret": setup.flux.git_secret if setup.flux else "",
         "_root": f"{setup.root}/" if setup.root else "",
-        "_data": {
-            **setup.data,
-            "environments": [setup.environment(env, place) for env, place in environments.items()],
-        },
+        "_data": {**setup.data, "environments": [setup.environment(*item) for item in environments.items()]},
     }
     with tempfile.TemporaryDirectory(prefix="symph-gitops-") as scratch:
         baked = bake(package_data.path("gitops"), "charts", answers, Path(scratch))

@@ -51,11 +51,8 @@ def flux_url(url: str) -> str:
         return url
     match = _SCP.fullmatch(url)
     if match is None:
-        raise SpecError.one(
-            f"Flux reads no {url}: it knows http, https and ssh",
-            "repository.url",
-            "say by which address the cluster reads it: --cluster-url URL",
-        )
+        step = "say by which address the cluster reads it: --cluster-url URL"
+        raise SpecError.one(f"Flux reads no {url}: it knows http, https and ssh", "repository.url", step)
     user, host, path = match.groups()
     return f"ssh://{f'{user}@' if user else ''}{host}/{path.removeprefix('/')}"
 
@@ -104,10 +101,7 @@ def documents_of(data: Mapping[str, object], place: Destination, source: FluxSou
     """Return the two documents of a pointer's file; see `pointer_data`."""
     release = helm_release(data, place, source, root=root)
     held = ("name", "team", "env", "version", "digest", "chart", "values", "apiVersion")
-    metadata = {
-        "name": sub(release, "metadata")["name"],
-        "annotations": {"config.kubernetes.io/local-config": "true"},
-    }
+    metadata = {"name": sub(release, "metadata")["name"], "annotations": {"config.kubernetes.io/local-config": "true"}}
     head = {"apiVersion": data["apiVersion"], "kind": "Pointer", "metadata": metadata}
     return [release, {**head, **{key: value for key, value in data.items() if key not in held}}]
 
@@ -157,11 +151,8 @@ def _kubeconfig(place: Destination) -> str:
     if place.name:
         return f"{place.name}-kubeconfig"
     if not place.is_own_cluster:
-        raise SpecError.one(
-            f"Flux reaches {place.server} only by a Secret that holds its kubeconfig",
-            "environments",
-            "name it beside `server` in .symph.yaml: `kubeconfig: NAME`",
-        )
+        what = f"Flux reaches {place.server} only by a Secret that holds its kubeconfig"
+        raise SpecError.one(what, "environments", "name it beside `server` in .symph.yaml: `kubeconfig: NAME`")
     return ""
 
 

@@ -76,11 +76,9 @@ def decide_version(
         if wanted not in published:
             return Decision(chart=same, is_new=True, last=last)
         if not _is_at(chart, wanted, published[wanted].oid, parts, algorithm):
-            raise Conflict(
-                f"{chart.name} {wanted} is published already, with other content",
-                f"{published[wanted].oid[:12]} in the repository",
-                "leave --version out for the next one, or choose another: a published version never changes",
-            )
+            what = f"{chart.name} {wanted} is published already, with other content"
+            step = "leave --version out for the next one, or choose another: a published version never changes"
+            raise Conflict(what, f"{published[wanted].oid[:12]} in the repository", step)
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):
         if semver.Version.is_valid(version) and _is_at(chart, version, published[version].oid, parts, algorithm):
@@ -300,21 +298,16 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
     versions = tip.folder(folder)
     if version not in versions:
         published = ", ".join(sorted(versions)) or "none"
-        raise NotFound(
-            f"the repository no longer holds {pointer.team}/{pointer.name} {version}",
-            f"it holds {published}",
-            "publish it again",
-        )
+        what = f"the repository no longer holds {pointer.team}/{pointer.name} {version}"
+        raise NotFound(what, f"it holds {published}", "publish it again")
 
 
 def _check(files: Mapping[str, bytes], after: Pointer) -> None:
     """Raise Conflict if the chart has changed in Git since it was published, SpecError if it refuses the values."""
     if published_digest(files) != after.digest:
-        raise Conflict(
-            f"{after.chart} holds other content than was published",
-            f"the digest of {after.version} in {after.env} would be {after.digest}",
-            "restore the folder from Git's history, or publish again: a changed chart becomes a new version",
-        )
+        what = f"{after.chart} holds other content than was published"
+        step = "restore the folder from Git's history, or publish again: a changed chart becomes a new version"
+        raise Conflict(what, f"the digest of {after.version} in {after.env} would be {after.digest}", step)
     # The environment's values may be from another version.
     problems = values_problems(files, after.chart, after.values)
     lacking = sorted(unsealed_secrets(files, after.chart, after.values))
@@ -383,10 +376,9 @@ class Tidy:
             parent = pointer.chart.rpartition("/")[0]
             needed |= {pointer.chart, *(f"{parent}/{entry.version}" for entry in pointer.history)}
         charts = [chart for team in tip.folders_in("charts") for chart in tip.folders_in(team)]
-        removed = []
-        for chart in charts:
-            versions = sorted(tip.folder(chart), key=version_key, reverse=True)
-            removed += [f"{chart}/{each}" for each in versions[self.keep :] if f"{chart}/{each}" not in needed]
+        versions = {chart: sorted(tip.folder(chart), key=version_key, reverse=True) for chart in charts}
+        old = [f"{chart}/{version}" for chart in charts for version in versions[chart][self.keep :]]
+        removed = [path for path in old if path not in needed]
         return Change(
             subject=f"gc: {len(removed)} chart versions that nothing needs",
             edits=dict.fromkeys(removed),

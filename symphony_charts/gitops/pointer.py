@@ -106,11 +106,8 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True):
                 return entry
         versions = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
         wanted = f"version {version}" if version else "a version before this one"
-        raise NotFound(
-            f"{self.env} never ran {wanted} of {self.name}",
-            f"the history holds {versions}",
-            f"symph history {self.name} --env {self.env}",
-        )
+        what, step = f"{self.env} never ran {wanted} of {self.name}", f"symph history {self.name} --env {self.env}"
+        raise NotFound(what, f"the history holds {versions}", step)
 
 
 class Move(NamedTuple):

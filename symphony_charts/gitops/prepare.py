@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from symphony_charts.chart.files import Chart, ChartTemplate
 from symphony_charts.chart.lint.security import check_rights
@@ -20,6 +21,9 @@ from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pins_of
 from symphony_charts.system.git.program import source_commit
+
+# Returns the values of sealed secrets for a namespace and a name.
+Seal: TypeAlias = Callable[[SpecFile, str, str], Values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +53,7 @@ def prepare_publish(
     place: Environment | None,
     given: Given | None = None,
     overrides: Values,
-    seal: Callable[[SpecFile, str, str], Values] | None = None,
+    seal: Seal | None = None,
     pools: Sequence[str] = (),
     force_unschedulable: bool = False,
     version: str | None = None,
@@ -60,9 +64,8 @@ def prepare_publish(
     """Return the chart of `spec` as an operation, with a check of the chart under the environment's own values.
 
     `overrides` become defaults of the chart; `place` is the environment in the settings, `given` the command's options
-    about its values. `seal` returns the values of sealed secrets for a namespace and name. Raises
-    SpecError if packaging fails, and PlacementError and CheckFailed if the chart under its own defaults cannot be
-    scheduled or breaks a rule.
+    about its values. Raises SpecError if packaging fails, and PlacementError and CheckFailed if the chart under its own
+    defaults cannot be scheduled or breaks a rule.
     """
     prepared = prepare(spec, overrides=overrides or None, pools=pools, force=True)
     experiment = prepared.experiment
@@ -99,12 +102,7 @@ def prepare_publish(
 
 
 def _secrets(
-    spec: SpecFile,
-    experiment: Experiment,
-    seal: Callable[[SpecFile, str, str], Values] | None,
-    namespace: str,
-    env: str,
-    team: str,
+    spec: SpecFile, experiment: Experiment, seal: Seal | None, namespace: str, env: str, team: str
 ) -> tuple[Values, bytes | None]:
     """Return the values with sealed secrets, and the encrypted Secret for Flux."""
     source = experiment.secret_source.source if experiment.secrets else ""

@@ -85,6 +85,5 @@ def _check_place(checkout: Path, path: str) -> None:
     links = [count for count in range(1, len(parts) + 1) if (checkout / "/".join(parts[:count])).is_symlink()]
     if links:
         at = "/".join(parts[: links[0]])
-        raise Conflict(
-            f"{at} is a symbolic link in the checkout", next="remove it: charts and pointers are written there"
-        )
+        step = "remove it: charts and pointers are written there"
+        raise Conflict(f"{at} is a symbolic link in the checkout", next=step)

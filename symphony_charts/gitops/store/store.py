@@ -1,12 +1,9 @@
 """Write operations as one commit on a branch, exactly once, despite concurrent changes of the branch.
 
-Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server's
-compare-and-swap of the branch decides between writers. If the server refuses, because the branch advanced or was
-rewound, the tip is read again and every operation is evaluated again. Nothing is rebased, and nothing that was reverted
-comes back.
-
-A process holds the cache lock until its own commit is pushed, and pushes no other commit. A publish that is interrupted
-while it waits is therefore never pushed.
+Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server decides
+between writers. If it refuses, because the branch advanced or was rewound, the tip is read and every operation
+evaluated again: nothing that was reverted comes back. A process holds the lock of the cache until its own commit is
+pushed, and pushes no other commit, so a publish that is interrupted while it waits is never pushed.
 """
 
 from __future__ import annotations
@@ -244,11 +241,8 @@ class Store:
         pause = run.attempts.pause_s()
         if time.monotonic() + pause > run.deadline:
             tries = f"within {self._timeout_s:g} s ({run.attempts.tries} tries)"
-            raise ToolFailed(
-                f"{self.cache.url} did not take the commit {tries}",
-                f"the last answer was: {answer.text}",
-                "nothing was published; try again when the branch is less busy",
-            )
+            what, step = f"{self.cache.url} did not take the commit {tries}", "try again when the branch is less busy"
+            raise ToolFailed(what, f"the last answer was: {answer.text}", f"nothing was published; {step}")
         time.sleep(pause)
         return new_tip
 

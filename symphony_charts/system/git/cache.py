@@ -56,10 +56,7 @@ class Cache:
 
     @contextlib.contextmanager
     def locked(self, timeout_s: float) -> Iterator[None]:
-        """Hold the cache for this thread, which may hold it already; a killed process loses it.
-
-        Raises ToolFailed on timeout.
-        """
+        """Hold the cache for this thread, which may hold it already. Raises ToolFailed on timeout."""
         with self._mutex:
             if self._is_held:
                 yield
