@@ -118,9 +118,9 @@ class Reason:
     is_final: bool = False
 
 
-_PREFIX = re.compile(r"(?:(?:fatal|error|remote|hint|ERROR): *)+")
+_PREFIX = r"(?:(?:fatal|error|remote|hint|ERROR): *)+"
 # Lines that accompany every failure, or decoration.
-_NOISE = re.compile(
+_NOISE = (
     r"Could not read from remote repository\.|Please make sure you have the correct access rights|"
     r"and the repository exists\.|Warning: Permanently added .*|[^\w]*"
 )
@@ -153,18 +153,17 @@ _TELLING = (
     (r"File too large|No space left on device|Disk quota exceeded", _ROOM),
     (_REFUSED, _CHECK),
 )
-_PATTERNS = tuple((re.compile(pattern), step) for pattern, step in _TELLING)
 
 
 def reason_of(ended: Completed) -> Reason:
     """Return the reason from git's output: the first known pattern, else the last line that is not noise."""
     if ended.status == -getattr(signal, "SIGXFSZ", 25):
         return Reason(text="git may not write files of this size", next=_ROOM, is_final=True)
-    lines = [_PREFIX.sub("", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
-    telling = [line for line in lines if not _NOISE.fullmatch(line)]
-    for pattern, step in _PATTERNS:
+    lines = [re.sub(_PREFIX, "", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
+    telling = [line for line in lines if not re.fullmatch(_NOISE, line)]
+    for pattern, step in _TELLING:
         for line in telling:
-            if pattern.search(line):
+            if re.search(pattern, line):
                 return Reason(text=line, next=step, is_final=True)
     said = telling[-1:] or [line for line in lines if line]
     return Reason(text=said[0] if said else f"git ended with status {ended.status}", next=_CHECK)
@@ -175,7 +174,7 @@ REACH_S = 4.0
 _PORTS = {"https": 443, "http": 80, "git": 9418}
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 # ssh://user@host:port/path, and scp's user@host:path.
-_SSH = re.compile(r"ssh://(?:[^@/]+@)?(?P<host>[^:/]+)(?::(?P<port>\d+))?/.*|(?!\w+://)(?:[^@/]+@)?(?P<bare>[^:/]+):.*")
+_SSH = r"ssh://(?:[^@/]+@)?(?P<host>[^:/]+)(?::(?P<port>\d+))?/.*|(?!\w+://)(?:[^@/]+@)?(?P<bare>[^:/]+):.*"
 
 
 def direct_address(url: str) -> tuple[str, int] | None:
@@ -193,12 +192,12 @@ def git_address(url: str) -> tuple[str, int] | None:
     None if git is configured to take another route (`insteadOf`, a proxy, a replacement for ssh), or if ssh has a
     connection timeout of its own, which takes precedence.
     """
-    if _SSH.fullmatch(url) is None and direct_address(url) is None:
+    if re.fullmatch(_SSH, url) is None and direct_address(url) is None:
         return None
     try:
         if _git_output("ls-remote", "--get-url", "--", url) != url:
             return None
-        match = _SSH.fullmatch(url)
+        match = re.fullmatch(_SSH, url)
         if match is None:
             return None if _git_output("config", "--get-urlmatch", "http.proxy", url) else direct_address(url)
         if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH") or _git_output("config", "core.sshCommand"):

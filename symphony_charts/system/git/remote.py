@@ -23,12 +23,13 @@ from symphony_charts.system.git.objects import ObjectReader, history, merge_base
 from symphony_charts.system.git.program import connection_fault, git, reason_of
 from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
+# Patterns are compiled when something fails: that takes 10 ms.
 # A push that lost a race mentions locks or old values.
-_MAY_BE_RACE = re.compile(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected")
-_NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
+_MAY_BE_RACE = r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected"
+_NO_BRANCH = r"couldn't find remote ref|Remote branch .* not found"
 _BASE_REF = "refs/symph/base"
 # Source: git's fetch-pack.c (versions 2 and 0 of the protocol) and send-pack.c.
-_MISMATCH = re.compile(r"mismatched algorithms|does not support this repository's (?:object format|hash algorithm)")
+_MISMATCH = r"mismatched algorithms|does not support this repository's (?:object format|hash algorithm)"
 
 
 class ToolUnreachable(ToolFailed):
@@ -41,7 +42,7 @@ PATIENCE_S = 15.0
 _FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
 # Failures of a connection or a server, which pass; a damaged cache has other words. Sources: git's remote-curl.c,
 # fetch-pack.c, pkt-line.c, connect.c; libcurl's strerror.c; OpenSSH's packet.c.
-_PASSING = re.compile(
+_PASSING = (
     r"returned error: (?:408|429|5\d\d)|RPC failed|early EOF|unexpected disconnect|hung up|expected (?:'|flush)"
     r"|bad line length|(?:Connection|Operation) (?:reset|timed out|closed|aborted)|Broken pipe|kex_exchange"
     r"|Temporary failure|Empty reply|Recv failure|Send failure|transfer closed|curl \d+|GnuTLS recv|unexpected eof"
@@ -118,11 +119,11 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     a retry may help, else ToolFailed.
     """
     ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
-    is_of_base = bool(ended.status and cache.base and _NO_BRANCH.search(ended.error_text))
+    is_of_base = bool(ended.status and cache.base and re.search(_NO_BRANCH, ended.error_text))
     if is_of_base:
         ended = _fetch_branch(cache, cache.base, depth, timeout_s)
     if ended.status:
-        if _NO_BRANCH.search(ended.error_text):
+        if re.search(_NO_BRANCH, ended.error_text):
             if cache.lease:
                 what = f"the branch {cache.branch} has been deleted; its last known commit is {cache.lease}"
                 step = f"git push {shlex.quote(cache.url)} {cache.lease}:refs/heads/{cache.branch}"
@@ -159,21 +160,23 @@ def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
     attempts, is_remade = Attempts(cache), False
     while True:
         ended = _ask(cache, repo, *argv, timeout_s=timeout_s, **options)
+        if not ended.status:
+            return ended
         text = ended.error_text
         if repo == cache.repo and not is_remade and _has_other_format(cache, text):
             is_remade = True
             continue
         reason = reason_of(ended)
         # Protocol version 0 also hangs up if a branch is missing.
-        is_answer = reason.is_final or _NO_BRANCH.search(text)
-        may_pass = not is_answer and (_PASSING.search(text) or reason.text == _NO_REASON)
-        if not ended.status or not may_pass or not attempts.again(f"cannot read {cache.url}: {reason.text}"):
+        is_answer = reason.is_final or re.search(_NO_BRANCH, text)
+        may_pass = not is_answer and (re.search(_PASSING, text) or reason.text == _NO_REASON)
+        if not may_pass or not attempts.again(f"cannot read {cache.url}: {reason.text}"):
             return ended
 
 
 def _has_other_format(cache: Cache, text: str) -> bool:
     """Return True, with an empty cache of the other object format, if git's `text` says that the remote has that."""
-    if not _MISMATCH.search(text):
+    if not re.search(_MISMATCH, text):
         return False
     other = "sha256" if cache.algorithm == "sha1" else "sha1"
     cache.drop()
@@ -214,7 +217,7 @@ def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, s
         return None
     refs = (f"+refs/heads/{cache.branch}:{TIP_REF}", f"+refs/heads/{cache.base}:{_BASE_REF}")
     ended = _fetch(cache, timeout_s, "--filter=blob:none", "--depth=1", "origin", *refs)
-    if ended.status and _NO_BRANCH.search(ended.error_text):
+    if ended.status and re.search(_NO_BRANCH, ended.error_text):
         return None
     _check(ended, cache.url)
     tip, base = git(cache.repo, "rev-parse", TIP_REF, _BASE_REF).text.split()
@@ -239,7 +242,7 @@ def _deepen(cache: Cache, refs: Iterable[str], is_enough: Callable[[], bool], ti
     for depth in ("--deepen=50", "--unshallow"):
         if (cache.repo / "shallow").exists() and not is_enough():
             ended = _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", *refs)
-            if ended.status and _NO_BRANCH.search(ended.error_text):
+            if ended.status and re.search(_NO_BRANCH, ended.error_text):
                 return
             _check(ended, cache.url)
 
@@ -277,7 +280,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         # An empty repository shows its format only here.
         return Answer(text=f"the repository names objects by {cache.algorithm}", ended=ended)
     verdict = _verdict(ended.text)
-    is_refused = verdict.startswith("[remote rejected]") and not _MAY_BE_RACE.search(verdict)
+    is_refused = verdict.startswith("[remote rejected]") and not re.search(_MAY_BE_RACE, verdict)
     reason = reason_of(ended)
     return Answer(
         ended=ended,
@@ -307,11 +310,11 @@ def _verdict(porcelain: str) -> str:
 
 
 # Messages of forges: "Commits must have verified signatures", "Commit must be signed", "unsigned commit".
-_WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
+_WANTS_SIGNATURE = r"(?i)\b(un)?signed\b|\bsignatures?\b"
 
 
 def _remediation(ended: Completed) -> str:
-    if _WANTS_SIGNATURE.search(ended.error_text):
+    if re.search(_WANTS_SIGNATURE, ended.error_text):
         return "sign commits: git config commit.gpgsign true, with a user.signingkey"
     if "currently checked out" in ended.error_text + ended.text:
         return "give a bare repository (git clone --bare makes one), or another branch: --branch NAME"
