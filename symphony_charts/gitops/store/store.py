@@ -28,7 +28,7 @@ from symphony_charts.system.git.remote import (
     fetch_files,
     fetch_since,
     fetch_tip,
-    is_reachable,
+    list_heads,
     push,
 )
 
@@ -276,7 +276,7 @@ class Store:
         try:
             return self._merged(run) or fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
         except ToolUnreachable:
-            if not is_reachable(self.cache, self._left(run)):
+            if list_heads(self.cache, self._left(run)).status:
                 raise
             self.cache.drop()
             self.cache.prepare()

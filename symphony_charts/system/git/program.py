@@ -208,9 +208,7 @@ def git_address(url: str) -> tuple[str, int] | None:
         return None
     settings = dict(line.partition(" ")[::2] for line in ended.text.splitlines())
     is_open = all(settings.get(key, "none") == "none" for key in ("proxycommand", "proxyjump", "connecttimeout"))
-    return (
-        (settings["hostname"], int(settings["port"])) if is_open and {"hostname", "port"} <= settings.keys() else None
-    )
+    return (settings["hostname"], int(settings["port"])) if is_open and "hostname" in settings else None
 
 
 def connection_fault(url: str) -> str:

@@ -129,7 +129,7 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
                 step = f"git push {shlex.quote(cache.url)} {cache.lease}:refs/heads/{cache.branch}"
                 more = f"to start with an empty branch, remove {cache.folder}"
                 raise Conflict(what, cache.url, f"restore it from a clone: {step}; {more}")
-            heads = _heads(cache, timeout_s)
+            heads = list_heads(cache, timeout_s)
             _check(heads, cache.url)
             if not heads.text.strip():
                 cache.remember_tip("")
@@ -291,12 +291,8 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
     )
 
 
-def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
-    """Return True if git can read the remote without the cache: then the cache is the problem."""
-    return _heads(cache, timeout_s).status == 0
-
-
-def _heads(cache: Cache, timeout_s: float) -> Completed:
+def list_heads(cache: Cache, timeout_s: float = 60.0) -> Completed:
+    """List the branches without the cache: if that works and a fetch does not, the cache is the problem."""
     return read(cache, None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s)
 
 
