@@ -316,20 +316,20 @@ class Author:
 def author_of_commits(configured_author: str = "") -> Author:
     """Return the author from git's settings and environment.
 
-    `configured_author` replaces the author, and the committer if git knows none. Raises SpecError if git knows
-    neither.
+    `configured_author` replaces the author, and the committer if git knows none. Raises SpecError without them.
     """
     lines = run(["git", "var", "-l"], timeout_s=10, check=False).text.splitlines()
     known = {key: value if equals else "true" for key, equals, value in (line.partition("=") for line in lines)}
-    committer = _ident("COMMITTER", known) or configured_author
-    author = configured_author or _ident("AUTHOR", known)
-    if not author or not committer:
+    committer = _ident("COMMITTER", known)
+    author = configured_author or (committer and _ident("AUTHOR", known))
+    if not author:
         step = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
         raise SpecError.one("git does not know who makes this commit", "author", step)
-    if not re.fullmatch(r"[^<>\0\n]*[^<>\0\n ] <[^<>\0\n]*>", author):
+    parts = re.fullmatch(r"\s*([^<>\0\n]*[^<>\0\s])\s*<([^<>\0\n]*)>\s*", author)
+    if parts is None:
         raise SpecError.one(f'"{author}" is no author of a commit', "repository.author", "Your Name <you@example.org>")
     is_signed = known.get("commit.gpgsign", "").lower() not in ("", "false", "no", "off", "0")
-    return Author(name=author, committer=committer, is_signed=is_signed)
+    return Author(name=f"{parts[1]} <{parts[2]}>", committer=committer, is_signed=is_signed)
 
 
 def _ident(role: str, known: Mapping[str, str]) -> str:
