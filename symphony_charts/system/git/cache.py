@@ -159,7 +159,7 @@ def bare_repository(folder: Path, url: str, branch: str, algorithm: str) -> None
     shutil.rmtree(folder, ignore_errors=True)
     # As `git init --bare` makes one, without a process. Source: git help gitrepository-layout.
     for name in ("objects/pack", "refs"):
-        (folder / name).mkdir(parents=True)
+        (folder / name).mkdir(parents=True, exist_ok=True)
     (folder / "HEAD").write_text("ref: refs/heads/main\n")
     (folder / "config").write_text(_config(url, branch, algorithm))
 
