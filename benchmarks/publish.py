@@ -26,8 +26,9 @@ from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 
-from symphony_charts.gitops.publish import Publish
-from symphony_charts.gitops.store.store import Author, Store
+from symphony_charts.gitops.operations import Publish
+from symphony_charts.gitops.store.store import Store
+from symphony_charts.system.git.program import Author
 
 SPEC = "name: {name}\nimage: busybox:1\nprocesses: {{a: {{command: [sleep, '{number}']}}}}\n"
 CLONES = {

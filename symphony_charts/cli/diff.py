@@ -10,11 +10,12 @@ from pathlib import Path
 
 from symphony_charts import prepare as preparing
 from symphony_charts.chart import archive
+from symphony_charts.chart.build import chart
 from symphony_charts.cli import differences, git_repository, options, output, specs
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import diff, prepare, promote_rollback_retire, snapshot
+from symphony_charts.gitops import base, diff, operations, prepare, snapshot
 from symphony_charts.gitops import pointer as gitops_pointer
 from symphony_charts.settings import project
 from symphony_charts.spec import files
@@ -74,15 +75,14 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
     spec = files.read(args.what, args.spec_set)
     prepared = specs.prepared_of(args, spec, force=True)
     team = prepare.team_of(spec, args.team, settings.team)
-    reader = git_repository.open_store(args, settings, reads_only=True).tip()
-    published, title = diff.Published(reader, team, prepared.experiment.name), str(spec.path)
+    tip = git_repository.open_store(args, settings, reads_only=True).tip()
+    name, title = prepared.experiment.name, str(spec.path)
     if args.versions:
-        pointer = published.pointer(settings.environment(args.env)) if typed(args, "env") else None
-        values, namespace = (pointer.values, pointer.destination.namespace) if pointer else ({}, "")
-        before = published.version(args.versions[0], values, namespace or prepared.own.release.namespace)
+        usual = prepared.own.release.namespace
+        (before,), values, namespace = _sides_of_versions(args, settings, tip, team, name, usual)
         return before, diff.Side(title=title, objects=_objects(prepared, values, namespace))
     env = settings.environment(args.env)
-    pointer = published.pointer(env)
+    pointer = base.read_pointer(tip, env, team, name)
     # As a publish would do it: use the current settings, including the destination.
     configured = settings.environments.get(env)
     place = configured.destination if configured else pointer.destination
@@ -90,7 +90,21 @@ def _sides_of_spec(args: argparse.Namespace, settings: project.Settings) -> tupl
         pointer.values, pointer.settings, configured.values if configured else None, gitops_pointer.Given()
     )
     objects = _objects(prepared, values, place.namespace)
-    return published.in_environment(env), diff.Side(title=title, objects=objects, destination=place)
+    return diff.side_of_pointer(tip, pointer), diff.Side(title=title, objects=objects, destination=place)
+
+
+def _sides_of_versions(
+    args: argparse.Namespace, settings: project.Settings, tip: snapshot.Snapshot, team: str, name: str, namespace: str
+) -> tuple[list[diff.Side], data.Values, str]:
+    """Return the versions to compare under the values of `--env`, with these values and the namespace."""
+    values: data.Values = {}
+    if typed(args, "env"):
+        pointer = base.read_pointer(tip, settings.environment(args.env), team, name)
+        values, namespace = pointer.values, pointer.destination.namespace
+    release = chart.Release(name=name, namespace=namespace)
+    charts = [(version, f"{snapshot.versions_path(team, name)}/{version}") for version in args.versions]
+    sides = [diff.side_of_chart(tip, version, path, values, release) for version, path in charts]
+    return sides, values, namespace
 
 
 def _objects(prepared: preparing.Prepared, values: data.Values, namespace: str) -> tuple[dict[str, object], ...]:
@@ -110,13 +124,11 @@ def _sides_of_name(args: argparse.Namespace, settings: project.Settings) -> tupl
     args.experiment_name, named = args.what, args.before if is_of_environments else args.env
     env = settings.environment(named) if named else next(iter(settings.environments), "")
     store = git_repository.open_store(args, settings, reads_only=True)
-    team = git_repository.find_team(args, settings, store, env)
-    published = diff.Published(store.tip(), team, args.experiment_name)
+    team, name = git_repository.find_team(args, settings, store, env), args.experiment_name
+    tip = store.tip()
     if is_of_environments:
-        return _sides_of_promotion(settings, store.tip(), team, args.experiment_name, env, args.after)
-    pointer = published.pointer(env) if typed(args, "env") else None
-    values, namespace = (pointer.values, pointer.destination.namespace) if pointer else ({}, "default")
-    before, after = (published.version(version, values, namespace) for version in args.versions)
+        return _sides_of_promotion(settings, tip, team, name, env, args.after)
+    (before, after), _, _ = _sides_of_versions(args, settings, tip, team, name, "default")
     return before, after
 
 
@@ -126,14 +138,14 @@ def _sides_of_promotion(
     """Return what `after` runs, and what it would run after a promotion from `before`."""
     after = settings.environment(after)
     place = settings.environments.get(after)
-    operation = promote_rollback_retire.Promote(
+    operation = operations.Promote(
         team=team,
         name=name,
         before=before,
-        after=after,
+        env=after,
         settings=place.values if place else None,
         destination=place.destination if place else None,
     )
     promoted = tip.edited(operation.change(tip).edits)
-    was, will = (differences.side_of(each, after, team, name) for each in (tip, promoted))
+    was, will = (diff.side_of(each, after, team, name) for each in (tip, promoted))
     return was, replace(will, title=f"{will.title}, promoted from {before}")

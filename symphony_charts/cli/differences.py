@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from symphony_charts.cli import output
-from symphony_charts.errors import NotFound
 from symphony_charts.formats.quantity import cores_text, gib_text
 from symphony_charts.gitops import diff
-from symphony_charts.gitops.snapshot import Snapshot
 
 _COLORS = {
     **dict.fromkeys(("updated", "restarted", "new run"), "busy"),
@@ -37,9 +35,8 @@ class Comparison:
         for line in self._lines():
             why = f": {line.why}" if line.why else ""
             lines.append(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
-            for path, old, new in _fields(line):
-                changed = _changed_lines(old, new)
-                lines.append(f"  {path:<16}  {change_text(old, new) if changed is None else ''}".rstrip())
+            for path, text, changed in _fields(line):
+                lines.append(f"  {path:<16}  {text if changed is None else ''}".rstrip())
                 lines += [f"    {each}" for each in changed or ()]
         return "\n".join([*lines, f"under Argo CD: {self.of.summary}", self._amounts()])
 
@@ -49,9 +46,9 @@ class Comparison:
         blocks: list[str] = []
         for line in self._lines():
             cells = []
-            for path, old, new in _fields(line):
-                changed = _changed_lines(old, new)
-                cells.append(f"`{path}` {_cell(change_text(old, new)) if changed is None else 'see below'}")
+            for path, text, changed in _fields(line):
+                safe = text.replace("|", "\\|").replace("<", "&lt;")
+                cells.append(f"`{path}` {safe if changed is None else 'see below'}")
                 if changed is not None:
                     blocks += ["", f"`{path}` of {line.difference.name}:", "", *_block(changed)]
             lines.append(f"| {line.difference.name} | {line.effect} | {'<br>'.join(cells)} |")
@@ -60,13 +57,12 @@ class Comparison:
 
     @property
     def record(self) -> dict[str, object]:
-        move = self.of.move
         return {
             "before": self.of.before,
             "after": self.of.after,
             "outcome": self.of.outcome,
             "summary": self.of.summary,
-            "move": dict(zip(("from", "to", "ends"), move, strict=True)) if move else None,
+            "move": self.of.move.record if self.of.move else None,
             "objects": [
                 {
                     **{name: getattr(line.difference, name) for name in ("kind", "before", "after", "change")},
@@ -99,25 +95,11 @@ class Comparison:
         return "   ".join(parts)
 
 
-def compare_published(before: Snapshot, after: Snapshot, env: str, team: str, name: str) -> diff.Comparison:
-    """Return the comparison of an experiment in an environment between two states of the repository."""
-    return diff.compare_sides(*(side_of(tip, env, team, name) for tip in (before, after)))
-
-
-def side_of(tip: Snapshot, env: str, team: str, name: str) -> diff.Side:
-    """Return what an environment runs of an experiment, perhaps nothing."""
-    try:
-        return diff.Published(tip, team, name).in_environment(env)
-    except NotFound:
-        return diff.Side(title=f"nothing in {env}", objects=())
-
-
-def _fields(line: diff.Line) -> list[tuple[str, object, object]]:
-    """Return the changed fields under short names: ``agent.env.LR`` of a pod template's container."""
-    return [
-        (field.path.removeprefix("spec.template.spec.").removeprefix("containers."), field.before, field.after)
-        for field in line.difference.fields
-    ]
+def _fields(line: diff.Line) -> Iterator[tuple[str, str, list[str] | None]]:
+    """Yield changed fields: short name (``agent.env.LR`` of a pod template), change, and changed lines if long."""
+    for field in line.difference.fields:
+        name = field.path.removeprefix("spec.template.spec.").removeprefix("containers.")
+        yield name, change_text(field.before, field.after), _changed_lines(field.before, field.after)
 
 
 def change_text(old: object, new: object) -> str:
@@ -156,7 +138,3 @@ def _text(value: object) -> str:
 
 def _json(value: object, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent)
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")

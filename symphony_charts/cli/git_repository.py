@@ -5,24 +5,26 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from symphony_charts.cli import output
-from symphony_charts.cli.differences import Comparison, compare_published
+from symphony_charts.cli.differences import Comparison
 from symphony_charts.errors import NotFound, SpecError, SymphError, UsageError
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.printable import printable_line
-from symphony_charts.gitops.base import REASON, Change, Operation
+from symphony_charts.gitops.base import REASON, Change, Operation, time_text
+from symphony_charts.gitops.diff import compare_sides, side_of
+from symphony_charts.gitops.pointer import Move
 from symphony_charts.gitops.snapshot import POINTER_SUFFIX, Snapshot, check_folder, check_names, pointer_folder
 from symphony_charts.gitops.store.checkout import apply_to_checkout, preview_in_checkout
-from symphony_charts.gitops.store.review import bring_up_to_date, find_stale, preview_up_to_date, review_link
-from symphony_charts.gitops.store.store import Author, PushResult, Store, all_edits, author_of
+from symphony_charts.gitops.store.review import review_link
+from symphony_charts.gitops.store.store import PushResult, Store, all_edits
 from symphony_charts.secrets.leaks import Guard
 from symphony_charts.settings.project import Repository, Settings, find_settings
-from symphony_charts.system.git.program import identity
+from symphony_charts.system.git.program import Author, author_of_commits
 from symphony_charts.system.user_folders import state_dir
 
 
@@ -78,9 +80,8 @@ def open_store(
 
 
 def author_of_change(settings: Settings) -> Author:
-    """Return the author of the change; see `author_of`."""
-    assert settings.repository is not None  # noqa: S101 - settings_of has checked it
-    return author_of(settings.repository)
+    """Return the author of the change: git's, overridden by that of the settings. Raises SpecError."""
+    return author_of_commits(settings.repository.author if settings.repository else "")
 
 
 def author_name(settings: Settings, author: Author | None) -> str:
@@ -90,9 +91,8 @@ def author_name(settings: Settings, author: Author | None) -> str:
     """
     if author is not None:
         return author.name
-    configured = settings.repository.author if settings.repository else ""
     try:
-        return configured or identity()[0]
+        return author_of_change(settings).name
     except SpecError:
         return ""
 
@@ -100,11 +100,7 @@ def author_name(settings: Settings, author: Author | None) -> str:
 def move_text(facts: Mapping[str, object]) -> str:
     """Describe a change of destination, to be appended to the line of a change; empty if there is none."""
     moves = facts.get("moves")
-    if not isinstance(moves, Mapping):
-        return ""
-    if moves["ends"]:
-        return f"   ends in {moves['from']}, starts in {moves['to']}"
-    return f"   starts in {moves['to']}; in {moves['from']} it runs until it is deleted there: retire it first"
+    return f"   {Move(*moves.values()).text()}" if isinstance(moves, Mapping) else ""
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:
@@ -143,9 +139,20 @@ def _names(args: argparse.Namespace, store: Store | None, folder: str) -> list[s
     return sorted(item.name for item in place.iterdir()) if place.is_dir() else []
 
 
-def now_text(now: int) -> str:
-    """Format a time for pointers: ISO 8601 in UTC."""
-    return datetime.fromtimestamp(now, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+def pointer_fields(
+    args: argparse.Namespace, settings: Settings, store: Store | None, env: str, now: int
+) -> dict[str, Any]:
+    """Return the fields of an operation on the pointer of `args.experiment_name` in `env`, without its team."""
+    place = settings.environments.get(env)
+    return {
+        "name": args.experiment_name,
+        "env": env,
+        "settings": place.values if place else None,
+        "destination": place.destination if place else None,
+        "expect": args.expect,
+        "at": time_text(now),
+        "by": author_name(settings, store.author if store else None),
+    }
 
 
 def carry_out(
@@ -168,18 +175,11 @@ def carry_out(
                 apply_to_checkout(checkout / folder, change.edits)
         return changes, tip if args.dry_run else None
     assert store is not None  # noqa: S101 - only --into has no store
-    stale = find_stale(store) if args.branch else None
-    text = f"{store.cache.branch} lacks commits of {store.cache.base}"
     if args.dry_run:
-        tip, changes = preview_up_to_date(store, operations, stale) if stale else store.preview(operations)
-        if stale:
-            output.note(f"{text}: they would be merged into it first; this is the result after that")
+        tip, changes = store.preview(operations)
         edits = [(path, content) for change in changes for path, content in change.edits.items()]
         guard.refuse({path: content for path, content in edits if content is not None})
         return changes, tip
-    if stale:
-        bring_up_to_date(store, operations, stale, now=now)
-        output.note(f"{text}: merged into it, and everything is decided again")
     receipt = store.apply(operations, now=now)
     return receipt.changes, receipt
 
@@ -250,7 +250,8 @@ def _effects(before: Snapshot, after: Snapshot, changes: Sequence[Change]) -> li
         env, team, name = (str(change.facts.get(key) or "") for key in ("env", "team", "name"))
         if env and team and name and change.edits:
             try:
-                compared.append(Comparison(compare_published(before, after, env, team, name)))
+                sides = (side_of(tip, env, team, name) for tip in (before, after))
+                compared.append(Comparison(compare_sides(*sides)))
             except SymphError as error:
                 output.warn(f"what happens to {name} in {env} is not known: {error.what}")
     return compared

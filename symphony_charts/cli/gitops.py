@@ -11,7 +11,7 @@ from pathlib import Path
 from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
 from symphony_charts.errors import CheckFailed, Conflict, UsageError
 from symphony_charts.formats import yaml_write
-from symphony_charts.gitops import lint, promote_rollback_retire
+from symphony_charts.gitops import lint, operations
 from symphony_charts.gitops.store import environments
 from symphony_charts.settings import places, project
 from symphony_charts.system import files as system_files
@@ -66,49 +66,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+# Options of `gitops init` with a text, empty by default.
+_INIT_TEXTS = (
+    ("--cluster-url", "URL", "by which address the cluster reads it (default: --repo's)"),
+    ("--name", "NAME", "the begin of the names of its objects (default: TEAM-REPOSITORY)"),
+    ("--project", "NAME", "an AppProject that exists (default: one per environment is made)"),
+    ("--sops-secret", "NAME", "with --flux: the Secret with the keys that open SOPS files"),
+    (
+        "--git-secret",
+        "NAME",
+        "with --flux: the Secret by which it reads the repository (default: NAME for ssh, none for https)",
+    ),
+)
+
+
 def _configure_init(parser: argparse.ArgumentParser) -> None:
     options.add_repository(parser)
-    parser.add_argument(
-        "--destination",
-        metavar="ENV=[CLUSTER/]NAMESPACE",
-        action="append",
-        default=[],
-        help="an environment and where it runs, the first to the last; written to a new .symph.yaml",
-    )
-    parser.add_argument(
-        "--cluster-url", metavar="URL", help="by which address the cluster reads it (default: --repo's)"
-    )
-    parser.add_argument(
-        "--ci", choices=("all", "github", "gitlab", "none"), help="whose CI runs the check (default: by host)"
-    )
-    parser.add_argument(
-        "--name", metavar="NAME", default="", help="the begin of the names of its objects (default: TEAM-REPOSITORY)"
-    )
-    parser.add_argument(
-        "--argocd-namespace", metavar="NAME", default="argocd", help="where Argo CD keeps its objects (default: argocd)"
-    )
-    parser.add_argument(
-        "--project", metavar="NAME", default="", help="an AppProject that exists (default: one per environment is made)"
-    )
+    text = "an environment and where it runs, the first to the last; written to a new .symph.yaml"
+    options.add_list(parser, "--destination", metavar="ENV=[CLUSTER/]NAMESPACE", help=text)
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
-    parser.add_argument(
-        "--sops-secret", metavar="NAME", default="", help="with --flux: the Secret with the keys that open SOPS files"
-    )
-    parser.add_argument(
-        "--git-secret",
-        metavar="NAME",
-        default="",
-        help="with --flux: the Secret by which it reads the repository (default: NAME for ssh, none for https)",
-    )
-    parser.add_argument(
-        "--install-from",
-        metavar="WHERE",
-        help="what the repository's check installs symph from: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
-        "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)",
-    )
-    parser.add_argument(
-        "--protect", action="store_true", help="keep what runs when a pointer vanishes (retire then needs a hand)"
-    )
+    for flag, metavar, text in _INIT_TEXTS:
+        parser.add_argument(flag, metavar=metavar, default="", help=text)
+    text = "whose CI runs the check (default: by host)"
+    parser.add_argument("--ci", choices=("all", "github", "gitlab", "none"), help=text)
+    text = "where Argo CD keeps its objects (default: argocd)"
+    parser.add_argument("--argocd-namespace", metavar="NAME", default="argocd", help=text)
+    text = "what the repository's check installs symph from: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
+    text += "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)"
+    parser.add_argument("--install-from", metavar="WHERE", help=text)
+    text = "keep what runs when a pointer vanishes (retire then needs a hand)"
+    parser.add_argument("--protect", action="store_true", help=text)
     parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
     options.add_change_options(parser)
 
@@ -153,11 +140,8 @@ def _tidy(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, "Remove the chart versions that nothing needs?")
-    changes, receipt = git_repository.carry_out(
-        args, store, [promote_rollback_retire.Tidy(keep=args.keep)], int(time.time())
-    )
-    removed = changes[0].facts["removed"]
-    assert isinstance(removed, list)  # noqa: S101 - a fact of Tidy
+    changes, receipt = git_repository.carry_out(args, store, [operations.Tidy(keep=args.keep)], int(time.time()))
+    removed = output.texts(changes[0].facts["removed"])
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
     git_repository.print_changes(args, settings, changes, receipt, text)
     return 0

@@ -19,6 +19,7 @@ from symphony_charts.cli import git_repository, output
 from symphony_charts.errors import Conflict, SpecError, UsageError
 from symphony_charts.formats.names import DNS_LABEL, repository_fault, sanitize
 from symphony_charts.formats.yaml_write import dump
+from symphony_charts.gitops.argocd import place_key
 from symphony_charts.gitops.base import Change
 from symphony_charts.gitops.bootstrap import FluxSetup, Initialise, Setup, at_top, setup_files, usual_name
 from symphony_charts.gitops.flux import needs_secret
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     files = setup_files(setup, environments, requirement=_requirement(args), forge=_forge(args, repository.url))
     above: list[tuple[Change, str]] = []
     if repository.path:
-        above = [_lay_at_top(args, settings, at_top(files))]
+        above = [_lay_at_top(args, settings, repository, at_top(files))]
         files = {path: content for path, content in files.items() if not at_top({path: content})}
     store = git_repository.store_or_none(args, settings)
     operation = Initialise(contents=files, replaces=args.force, converts=True)
@@ -74,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     text = f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
     text += f" in {repository.path}" if repository.path else ""
     if settings is not found:
-        text += f"\n{_write_settings(settings, is_dry=args.dry_run)}"
+        text += f"\n{_write_settings(settings, repository, is_dry=args.dry_run)}"
     changes = (*(change for change, _ in above), *changes)
     texts = [*(said for _, said in above), text]
     git_repository.print_changes(args, settings, changes, receipt, *texts)
@@ -83,11 +84,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _lay_at_top(args: argparse.Namespace, settings: Settings, files: Mapping[str, bytes]) -> tuple[Change, str]:
+def _lay_at_top(
+    args: argparse.Namespace, settings: Settings, repository: Repository, files: Mapping[str, bytes]
+) -> tuple[Change, str]:
     """Commit the files that forges read only at the repository's top, before those of the folder; also describe it."""
-    assert settings.repository is not None  # noqa: S101 - _completed has checked it
     folder, args.repo_path = args.repo_path, ""
-    whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(settings.repository, path=""))
+    whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(repository, path=""))
     store = git_repository.store_or_none(args, whole)
     changes, receipt = git_repository.carry_out(args, store, [Initialise(contents=files)], int(time.time()))
     args.repo_path = folder
@@ -104,15 +106,14 @@ def _requirement(args: argparse.Namespace) -> str:
 
     Raises UsageError if this installation's source is not available to others.
     """
-    if args.install_from is not None:
-        return installation.requirement(installation.check_pinned(args.install_from))
-    where = installation.pinned_source()
-    if where is None and args.ci == "none":
+    given = args.install_from
+    where = installation.pinned_source() if given is None else installation.check_pinned(given)
+    if where is not None:
+        return installation.requirement(where)
+    if args.ci == "none":
         return ""
-    if where is None:
-        what = "what shall the repository's check install? This symph did not come from where others find the same"
-        raise UsageError(what, "", f"--install-from WHERE: {installation.FORMS}")
-    return installation.requirement(where)
+    what = "what shall the repository's check install? This symph did not come from where others find the same"
+    raise UsageError(what, "", f"--install-from WHERE: {installation.FORMS}")
 
 
 def _forge(args: argparse.Namespace, url: str) -> str:
@@ -168,7 +169,7 @@ def _agree(settings: Settings, given: Mapping[str, Environment]) -> None:
             what = f"{settings.path} has no environment {name}"
             raise UsageError(what, next=f"add this to it: {_flow({name: place})}")
         said = settings.environments[name].destination
-        if (said.server, said.name, said.namespace) != (place.server, place.cluster, place.namespace):
+        if place_key(said) != place_key(place.destination):
             where = f"{said.name or said.server}/{said.namespace}"
             raise Conflict(f"{settings.path} lets {name} run in {where}", next="change it there, or leave it out here")
 
@@ -206,9 +207,7 @@ def _likely_team(url: str) -> str:
     return sanitize(getpass.getuser())
 
 
-def _write_settings(settings: Settings, *, is_dry: bool) -> str:
-    repository = settings.repository
-    assert repository is not None  # noqa: S101 - _completed has checked it
+def _write_settings(settings: Settings, repository: Repository, *, is_dry: bool) -> str:
     is_here = "://" not in repository.url and Path(repository.url).is_dir()
     data = {
         "team": settings.team,

@@ -18,11 +18,12 @@ MyProject().main()
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
@@ -69,6 +70,18 @@ class _Lazily:
 
 
 @contextmanager
+def _without_collections() -> Iterator[None]:
+    """Collect no garbage meanwhile, nor later among what is there: imports make none, and the search takes 20 ms."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():
+            gc.freeze()
+        gc.enable()
+
+
+@contextmanager
 def _uninterrupted() -> Iterator[None]:
     """Hold Ctrl-C back until the imports are done.
 
@@ -87,7 +100,8 @@ def _uninterrupted() -> Iterator[None]:
 
 def _function_of(verb: Verb, name: str) -> Any:
     """Return `configure` or `run` of a verb. Verb modules are imported only here."""
-    with _Lazily() if name == "configure" else nullcontext(), _uninterrupted():
+    how = _Lazily() if name == "configure" else _without_collections()
+    with how, _uninterrupted():
         module = import_module(f"symphony_charts.cli.{verb.module}")
         if name == "run":
             _load_imports(module)

@@ -10,8 +10,8 @@ from symphony_charts.cli import git_repository, install, options, output
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.gitops import base as gitops_base
+from symphony_charts.gitops import operations
 from symphony_charts.gitops import pointer as gitops_pointer
-from symphony_charts.gitops import promote_rollback_retire
 from symphony_charts.gitops.store import environments
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.settings import project
@@ -86,7 +86,7 @@ def run_history(args: argparse.Namespace) -> int:
     events = environments.with_pointer(_events(log, name, env, team), pointer, log, name)
     if not events:
         raise NotFound(f"{env} never ran {team}/{name}", next=f"symph status --env {env} lists what it runs")
-    items = [_item(event, is_now=number == 0 and event.op != "retire") for number, event in enumerate(events)]
+    items = [_item(event, is_now=event is events[0] and event.op != "retire") for event in events]
     columns = [
         output.Column("VERSION", "version"),
         output.Column("NOW", lambda item: "now" if item["isNow"] else None, state=lambda _item: "good"),
@@ -160,19 +160,9 @@ def run_promote(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     team = git_repository.find_team(args, settings, store, before)
     now = int(time.time())
-    place = settings.environments.get(after)
-    operation = promote_rollback_retire.Promote(
-        team=team,
-        name=args.experiment_name,
-        before=before,
-        after=after,
-        copies_values=args.copy_values,
-        settings=place.values if place else None,
-        destination=place.destination if place else None,
-        version=args.version,
-        expect=args.expect,
-        at=git_repository.now_text(now),
-        by=git_repository.author_name(settings, store.author if store else None),
+    fields = git_repository.pointer_fields(args, settings, store, after, now)
+    operation = operations.Promote(
+        team=team, before=before, copies_values=args.copy_values, version=args.version, **fields
     )
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
@@ -218,16 +208,8 @@ def run_rollback(args: argparse.Namespace) -> int:
             events = _events(log, args.experiment_name, env, team)
             retired = environments.pointer_retired(events, log, args.experiment_name)
     now = int(time.time())
-    operation = promote_rollback_retire.Rollback(
-        team=team,
-        name=args.experiment_name,
-        env=env,
-        version=args.to,
-        expect=args.expect,
-        at=git_repository.now_text(now),
-        by=git_repository.author_name(settings, store.author if store else None),
-        retired=retired,
-    )
+    fields = git_repository.pointer_fields(args, settings, store, env, now)
+    operation = operations.Rollback(team=team, version=args.to, retired=retired, **fields)
     changes, receipt = git_repository.carry_out(args, store, [operation], now)
     facts = changes[0].facts
     text = f"{facts['name']} {facts['was'] or 'retired'} -> {facts['version']} in {env}"
@@ -254,7 +236,7 @@ def run_retire(args: argparse.Namespace) -> int:
     store = git_repository.store_or_none(args, settings)
     team = git_repository.find_team(args, settings, store, env)
     name = args.experiment_name
-    operation = promote_rollback_retire.Retire(team=team, name=name, env=env, expect=args.expect)
+    operation = operations.Retire(team=team, name=name, env=env, expect=args.expect)
     if not args.dry_run and args.into is None and args.branch is None:
         output.confirm(args, f"Take {team}/{name} out of {env}, and end what runs there?")
     changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))

@@ -103,16 +103,15 @@ def _candidates(
             filled,
             team=prepare.team_of(spec, args.team, settings.team),
             env=env,
-            settings=place.values if place else None,
+            place=place,
             given=given,
             overrides=overrides,
-            destination=place.destination if place else None,
             seal=lambda spec, namespace, name: secrets.sealed_values(spec, certificate, namespace, name),
             pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             version=args.version,
             expect=args.expect,
-            at=git_repository.now_text(now),
+            at=gitops_base.time_text(now),
             by=by,
         )
 

@@ -18,7 +18,9 @@ from symphony_charts.cli import git_repository, options, output, specs, sweep_se
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import pointer, prepare, publish
+from symphony_charts.gitops import base as gitops_base
+from symphony_charts.gitops import operations as gitops_operations
+from symphony_charts.gitops import pointer, prepare
 from symphony_charts.gitops.store import store as git_store
 from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
@@ -232,19 +234,18 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
     place = settings.environments.get(env)
     common_values = place.values if place else {}
 
-    def operation_of(spec: files.SpecFile, overrides: data.Values) -> publish.Publish:
+    def operation_of(spec: files.SpecFile, overrides: data.Values) -> gitops_operations.Publish:
         candidate = prepare.prepare_publish(
             spec,
             package.template(),
             team=prepare.team_of(spec, args.team, settings.team),
             env=env,
-            settings=None,
+            place=place,
             overrides=overrides,
-            destination=place.destination if place else None,
             pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             expect=args.expect,
-            at=git_repository.now_text(now),
+            at=gitops_base.time_text(now),
         )
         return candidate.operation
 
@@ -256,7 +257,9 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
             trial = replace(spec, experiment=run.experiment, lock=spec_data.Lock(ports=spec.pins))
             operation = operation_of(trial, release.overrides_between(own.built.values, own.values))
         given = pointer.Given(files=release.merge(common_values, run.values))
-        operations.append(replace(operation, release=run.trial.name, given=given))
+        operations.append(
+            replace(operation, name=run.trial.name, chart_name=operation.name, settings=None, given=given)
+        )
     guard = secrets_files.guard_of([spec], settings.allowed_leaks)
     store = None if args.into is not None else git_repository.open_store(args, settings, guard)
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)

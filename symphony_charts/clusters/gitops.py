@@ -13,12 +13,13 @@ import msgspec
 from symphony_charts.backend.status import ExperimentStatus
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, UsageError
+from symphony_charts.gitops.base import time_text
+from symphony_charts.gitops.operations import Retire
 from symphony_charts.gitops.pointer import Pointer
 from symphony_charts.gitops.prepare import prepare_publish, team_of
-from symphony_charts.gitops.promote_rollback_retire import Retire
 from symphony_charts.gitops.snapshot import check_folder
 from symphony_charts.gitops.store.environments import pointers
-from symphony_charts.gitops.store.store import PushResult, Store, author_of
+from symphony_charts.gitops.store.store import PushResult, Store
 from symphony_charts.package import template
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.secrets.leaks import Guard
@@ -27,6 +28,7 @@ from symphony_charts.settings.user import save_experiment
 from symphony_charts.spec.data import Lock
 from symphony_charts.spec.files import SpecFile, lock_path_of
 from symphony_charts.spec.model import Experiment
+from symphony_charts.system.git.program import author_of_commits
 from symphony_charts.system.user_folders import state_dir
 
 __all__ = ["GitopsCluster"]
@@ -80,18 +82,16 @@ class GitopsCluster(Cluster):
         """
         path = folder / f"{experiment.name}.yaml"
         spec = SpecFile(path=path, experiment=experiment, lock_path=lock_path_of(path), lock=Lock(ports=dict(pins)))
-        environment = self._settings.environments.get(self._env)
         now = int(time.time())
         candidate = prepare_publish(
             spec,
             template(),
             team=team_of(spec, self._team, self._settings.team),
             env=self._env,
-            settings=environment.values if environment else None,
+            place=self._settings.environments.get(self._env),
             overrides={},
-            destination=environment.destination if environment else None,
             pools=[] if experiment.placement.pools else self._settings.pools,
-            at=datetime.fromtimestamp(now, timezone.utc).strftime(_TIME),
+            at=time_text(now),
         )
         store = self._store(guard_of([spec], self._settings.allowed_leaks))
         if dry_run:
@@ -142,7 +142,7 @@ class GitopsCluster(Cluster):
             repository.branch,
             root=state_dir() / "git",
             folder=check_folder(repository.path),
-            author=author_of(repository),
+            author=author_of_commits(repository.author),
             guard=(guard or Guard({}, allowed=self._settings.allowed_leaks)).refuse,
         )
 

@@ -28,11 +28,6 @@ def target_of(destination: Destination) -> dict[str, str]:
     return {**cluster, "namespace": destination.namespace}
 
 
-def is_one_cluster(first: Destination, second: Destination) -> bool:
-    """Return True if two destinations are in the same cluster, judged by their text."""
-    return place_key(first)[0] == place_key(second)[0]
-
-
 def place_key(destination: Destination) -> tuple[str, str]:
     """Return a key that is equal for destinations in the same cluster (by its text) and namespace."""
     name = destination.name or destination.server

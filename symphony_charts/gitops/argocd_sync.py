@@ -30,8 +30,10 @@ def why_unsynced(application: Object) -> Diagnosis | None:
             kind, name = match["kind"].lower(), match["name"]
             said = f"Argo CD cannot apply it: {match['field']} of {match['kind']}/{name} is immutable"
             return Diagnosis(cause="immutable", text=said, next=f"kubectl -n {place} delete {kind}/{name}")
-    for text in (*_refusals(status), *_conditions(status)):
-        return Diagnosis(cause="sync", text=f"Argo CD cannot apply it: {_first_line(text)}", next=look)
+    errors = [item for item in status.get("conditions") or [] if str(item.get("type", "")).endswith("Error")]
+    for text in (*_refusals(status), *(str(item.get("message") or item["type"]) for item in errors)):
+        first = text.strip().partition("\n")[0][:300]
+        return Diagnosis(cause="sync", text=f"Argo CD cannot apply it: {first}", next=look)
     differing = [item for item in status.get("resources") or [] if item.get("status") == "OutOfSync"]
     is_busy = (status.get("operationState") or {}).get("phase") == "Running"
     if (status.get("sync") or {}).get("status") == "OutOfSync" and differing and not is_busy:
@@ -48,13 +50,3 @@ def _refusals(status: Object) -> Iterator[str]:
             yield str(item.get("message") or "")
     if operation.get("phase") in _FAILED:
         yield str(operation.get("message") or operation["phase"])
-
-
-def _conditions(status: Object) -> Iterator[str]:
-    for condition in status.get("conditions") or []:
-        if str(condition.get("type", "")).endswith("Error"):
-            yield str(condition.get("message") or condition["type"])
-
-
-def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0][:300]

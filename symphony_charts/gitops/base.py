@@ -1,8 +1,7 @@
 """Parts that all operations share: changes, commit messages, and edits of pointers.
 
-An operation returns its changes to a given tip. It is evaluated again whenever the tip has moved, or if it read
-unloaded parts, so it must depend on nothing else. It names the folders and files that it certainly reads, so that they
-are loaded at once instead of one by one.
+An operation returns its changes to a given tip. It is evaluated again whenever the tip has moved, so it must depend on
+nothing else. It names the files that it certainly reads, so that they are fetched at once instead of one by one.
 """
 
 from __future__ import annotations
@@ -10,14 +9,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime, timezone
 from itertools import combinations, pairwise
 from typing import Protocol
 
 from symphony_charts.errors import Conflict, NotFound, SpecError
+from symphony_charts.formats.data import Values
 from symphony_charts.gitops import snapshot
 from symphony_charts.gitops.argocd import PROJECT_FILE, app_name, destination_fault
 from symphony_charts.gitops.flux import FLUX_SOURCE_FILE, folder_keeper, source_in
-from symphony_charts.gitops.pointer import Pointer, move_of, parse_pointer, render_pointer
+from symphony_charts.gitops.pointer import (
+    Deployed,
+    Given,
+    Pointer,
+    deployed_fields,
+    environment_values,
+    move_between,
+    parse_pointer,
+    render_pointer,
+)
 from symphony_charts.gitops.snapshot import Edits, Snapshot
 from symphony_charts.settings.project import Destination
 
@@ -39,16 +49,18 @@ class Change:
 
 
 class Operation(Protocol):
-    """A function of a tip, with the folders and files that it reads."""
-
-    def folders(self) -> Iterable[str]:
-        """Return the folders that it reads, whose entries need their ids; their ancestors are loaded too."""
+    """A function of a tip, with the files that it reads."""
 
     def files(self, tip: Snapshot) -> Iterable[str]:
-        """Return the files that it reads, as far as they are known once the folders are loaded."""
+        """Return the files that it reads, as far as folders show them."""
 
     def change(self, tip: Snapshot) -> Change:
         """Return the change. Raises Conflict, NotFound or SpecError."""
+
+
+def time_text(seconds: float) -> str:
+    """Return a time as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def message_of(changes: Iterable[Change], extra: Iterable[tuple[str, str]] = ()) -> str:
@@ -56,30 +68,74 @@ def message_of(changes: Iterable[Change], extra: Iterable[tuple[str, str]] = ())
     changes = list(changes)
     subjects = [change.subject for change in changes]
     head = subjects[0] if len(subjects) == 1 else f"{subjects[0].partition(' ')[0]} {len(subjects)} charts"
-    blocks = [_shortened(head)]
+    blocks = [head if len(head) <= 72 else f"{head[:71]}…"]
     if len(subjects) > 1 or blocks[0] != head:
         blocks.append("\n".join(subjects))
     trailers = dict.fromkeys(trailer for change in changes for trailer in change.trailers)
-    lines = [f"{key}: {_one_line(value)}" for key, value in (*trailers, *extra)]
+    lines = [f"{key}: {' '.join(value.split())}" for key, value in (*trailers, *extra)]
     if lines:
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
 
 
-def _shortened(subject: str) -> str:
-    return subject if len(subject) <= 72 else subject[:71] + "…"
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointerOperation:
+    """The fields of an operation on the pointer of an experiment in `env`.
 
+    `settings` and `destination` are those of the environment in the settings, None if unknown. `expect` is the version
+    that must run now (``""``: nothing; None: any). `at` is ISO 8601 in UTC, `by` the author.
+    """
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    team: str
+    name: str
+    env: str
+    settings: Values | None = None
+    destination: Destination | None = None
+    expect: str | None = None
+    at: str = ""
+    by: str = ""
 
+    def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
+        return [PROJECT_FILE, FLUX_SOURCE_FILE, self.pointer_path]
 
-def deploy_folders(env: str, team: str) -> list[str]:
-    return [snapshot.pointer_folder(env, team), "envs", f"envs/{env}", "bootstrap"]
+    @property
+    def pointer_path(self) -> str:
+        return snapshot.pointer_path(self.env, self.team, self.name)
 
+    @property
+    def title(self) -> str:
+        return f"{self.team}/{self.name}"
 
-def deploy_files(env: str, team: str, name: str) -> list[str]:
-    return [PROJECT_FILE, FLUX_SOURCE_FILE, snapshot.pointer_path(env, team, name)]
+    def values_after(self, before: Pointer | None, given: Given) -> Values:
+        """Return the environment's values with the current settings and those of a command."""
+        values, settings = (before.values, before.settings) if before else ({}, {})
+        return environment_values(values, settings, self.settings, given)
+
+    def pointer_after(
+        self, before: Pointer | None, op: str, chart: str, digest: str, values: Values, source: Mapping[str, str]
+    ) -> Pointer:
+        """Return the pointer that follows `before` and runs the chart in the folder `chart`."""
+        old = before.settings if before else {}
+        settings, version = old if self.settings is None else self.settings, chart.rpartition("/")[2]
+        now = Deployed(version=version, digest=digest, values=values, settings=settings, op=op, at=self.at, by=self.by)
+        if before is not None:
+            return before.moved(now, self.destination, source)
+        fields, place = deployed_fields(now), self.destination or Destination()
+        return Pointer(
+            name=self.name, team=self.team, env=self.env, chart=chart, destination=place, source=dict(source), **fields
+        )
+
+    def facts(self, tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, object]:
+        """Return the facts of a change from one pointer to another; None for a missing one."""
+        facts: dict[str, object] = {"name": self.name, "team": self.team, "env": self.env or None}
+        known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
+        is_new = bool(self.env) and self.env not in known
+        facts |= {"was": before.version if before else None, "newBeside": sorted(known) if is_new else None}
+        if after is not None:
+            move = move_between(before.destination, after.destination) if before else None
+            facts |= {"version": after.version, "digest": after.digest, "moves": move.record if move else None}
+            facts |= {"warnings": deploy_warnings(tip, before, after)}
+        return facts
 
 
 def pointer_or_none(tip: Snapshot, env: str, team: str, name: str) -> Pointer | None:
@@ -104,12 +160,6 @@ def expect_version(wanted: str | None, pointer: Pointer | None, env: str, name: 
     if wanted is not None and wanted != actual:
         what = f"{env} runs {actual or 'no version'} of {name}, not {wanted or 'none'}"
         raise Conflict(what, next=f"look at what changed: symph history {name} --env {env}")
-
-
-def new_beside(tip: Snapshot, env: str | None) -> list[str] | None:
-    """Return the environments of the repository if `env` is not among them, else None."""
-    known = [name for name, entry in tip.folder("envs").items() if entry.is_folder]
-    return None if env is None or env in known else sorted(known)
 
 
 def deploy_edits(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> dict[str, bytes | None]:
@@ -145,10 +195,8 @@ def destinations_in_use(tip: Snapshot) -> dict[str, list[Destination]]:
     return places
 
 
-def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None) -> list[str]:
+def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer) -> list[str]:
     """Return the reasons why Argo CD cannot sync the pointer, or cannot end the run at the old destination."""
-    if after is None:
-        return []
     project = tip.read(PROJECT_FILE)
     warnings = []
     if not tip.commit:
@@ -157,11 +205,10 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer | None
         warnings.append(f"a newer symph wrote {', '.join(unknown)} of this pointer, which stays as it is: update symph")
     if fault := destination_fault(project, after.env, after.destination):
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
-    move = move_of(before, after)
-    if before and move and move["ends"] and destination_fault(project, after.env, before.destination):
-        warnings.append(
-            f"what runs in {move['from']} keeps running there: the project of {after.env} no longer allows it"
-        )
+    move = move_between(before.destination, after.destination) if before else None
+    if before and move and move.ends and destination_fault(project, after.env, before.destination):
+        what = f"what runs in {move.before} keeps running there"
+        warnings.append(f"{what}: the project of {after.env} no longer allows it")
     return warnings
 
 

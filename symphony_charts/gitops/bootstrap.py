@@ -6,7 +6,7 @@ import hashlib
 import re
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from symphony_charts.chart.lint.security import CHART_KINDS
@@ -71,14 +71,10 @@ class Setup:
         """The values of the templates that are the same for all environments."""
         depth = len(self.root.split("/")) if self.root else 0
         return {
-            "url": self.url,
+            **asdict(self),
             "flux_url": flux_url(self.url) if self.flux else "",
-            "name": self.name,
             # Argo CD resolves this form of a branch without loading every ref.
             "revision": f"refs/heads/{self.branch}",
-            "namespace": self.namespace,
-            "project": self.project,
-            "protects": self.protects,
             "sops_secret": self.flux.sops_secret if self.flux else "",
             # Segments of the path of a pointer, in the syntax of the ApplicationSet's template.
             "team": f"{{{{ index .path.segments {2 + depth} }}}}",
@@ -96,9 +92,7 @@ class Setup:
 
     def environment(self, env: str, place: Destination) -> dict[str, object]:
         """Return the values of the templates for an environment."""
-        accounts: dict[str, list[dict[str, object]]] = {
-            _FLUX_NAMESPACE: [_rule("helm.toolkit.fluxcd.io", "helmreleases")]
-        }
+        accounts = {_FLUX_NAMESPACE: [_rule("helm.toolkit.fluxcd.io", "helmreleases")]}
         if place.is_own_cluster:
             accounts.setdefault(place.namespace, []).extend(_CHART_RULES)
         return {
@@ -152,9 +146,6 @@ class Initialise:
     replaces: bool = False
     converts: bool = False
 
-    def folders(self) -> Iterable[str]:
-        return {"bootstrap", *(path.rpartition("/")[0] for path in self.contents)} - {""}
-
     def files(self, tip: Snapshot) -> Iterable[str]:  # noqa: ARG002 - part of the protocol
         return list(self.contents)
 
@@ -168,16 +159,10 @@ class Initialise:
         other = [path for path, old in present.items() if old is not None and old != contents[path]]
         gone = [path for path in _OF_TOOLS if self.converts and path not in contents and tip.entry(path) is not None]
         ours = [path for path in other if path.startswith("bootstrap/")]
-        if gone and not self.replaces:
-            raise Conflict(
-                f"{gone[0]} is there already, of other settings or for another tool",
-                next="add --force to replace the files in bootstrap/, or keep them and do nothing",
-            )
-        if ours and not self.replaces:
-            raise Conflict(
-                f"{', '.join(ours)} {'is' if len(ours) == 1 else 'are'} there already, and different",
-                next="add --force to replace the files in bootstrap/, or keep them and do nothing",
-            )
+        if (gone or ours) and not self.replaces:
+            what = f"{', '.join(ours)} {'is' if len(ours) == 1 else 'are'} there already, and different"
+            what = f"{gone[0]} is there already, of other settings or for another tool" if gone else what
+            raise Conflict(what, next="add --force to replace the files in bootstrap/, or keep them and do nothing")
         written = [path for path, old in present.items() if old is None or path in ours]
         edits: dict[str, bytes | None] = {path: contents[path] for path in written} | dict.fromkeys(gone)
         return Change(
@@ -232,10 +217,7 @@ def setup_files(
         "tool": tool,
         "_git_secret": setup.flux.git_secret if setup.flux else "",
         "_root": f"{setup.root}/" if setup.root else "",
-        "_data": {
-            **setup.data,
-            "environments": [setup.environment(env, place) for env, place in environments.items()],
-        },
+        "_data": {**setup.data, "environments": [setup.environment(*item) for item in environments.items()]},
     }
     with tempfile.TemporaryDirectory(prefix="symph-gitops-") as scratch:
         baked = bake(package_data.path("gitops"), "charts", answers, Path(scratch))

@@ -10,9 +10,8 @@ from typing import Literal, TypeAlias
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import NotFound
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.gitops import snapshot
-from symphony_charts.gitops.base import read_pointer
-from symphony_charts.gitops.pointer import Pointer, move_between
+from symphony_charts.gitops.base import pointer_or_none
+from symphony_charts.gitops.pointer import Move, Pointer, move_between
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot
 from symphony_charts.kinds.registry import kind_called, kind_of
@@ -242,14 +241,11 @@ def _frozen_fields(difference: Difference) -> list[str]:
     kind = kind_called(difference.kind)
     if kind is None or kind.mutable is None:
         return []
+    # Each path stands for itself and all below it; `*` matches any name.
+    roots = "|".join(re.escape(root).replace(r"\*", r"[^.\[]+") for root in kind.mutable)
+    mutable = re.compile(rf"(?:{roots})(?:[.\[]|\Z)")
     specs = [field.path for field in difference.fields if field.path.startswith("spec.")]
-    return [path for path in specs if not _is_under(path, kind.mutable)]
-
-
-def _is_under(path: str, roots: Sequence[str]) -> bool:
-    """Return True if a path is one of `roots` or below it; ``*`` in a root matches any name."""
-    patterns = (re.escape(root).replace(r"\*", r"[^.\[]+") for root in roots)
-    return any(re.match(rf"{pattern}(?:[.\[]|\Z)", path) for pattern in patterns)
+    return [path for path in specs if not mutable.match(path)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,15 +282,12 @@ class Comparison:
     outcome: Outcome
     amounts: dict[str, tuple[int, int]]
     notes: tuple[str, ...] = field(default=())
-    move: tuple[str, str, bool] | None = None
+    move: Move | None = None
 
     @property
     def summary(self) -> str:
         if self.move:
-            before, after, ends = self.move
-            if ends:
-                return f"everything ends in {before} and starts in {after}"
-            return f"everything starts in {after}; in {before} it runs until it is deleted there: retire it first"
+            return f"everything {self.move.text(' and ')}"
         runs, fails, restarts, gone = (
             [line.difference.name for line in self.lines if line.effect == effect]
             for effect in ("new run", "fails", "restarted", "pruned")
@@ -320,7 +313,7 @@ def compare_sides(before: Side, after: Side) -> Comparison:
     move = None if places[0] is None or places[1] is None else move_between(places[0], places[1])
     lines = []
     for difference in differences:
-        effect, why = effect_of(difference) if move is None else effect_of_move(difference, ends=move[2])
+        effect, why = effect_of(difference) if move is None else effect_of_move(difference, ends=move.ends)
         lines.append(Line(difference=difference, effect=effect, why=why))
     totals = _totals(before.objects), _totals(after.objects)
     names = dict.fromkeys(["cpu", "memory", *totals[0], *totals[1]])
@@ -352,32 +345,25 @@ def _are(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-class Published:
-    """One experiment at the tip of a repository."""
+def side_of_pointer(tip: Snapshot, pointer: Pointer) -> Side:
+    """Return what an environment runs, with its own values. Raises NotFound if the chart is missing."""
+    release = Release(name=pointer.name, namespace=pointer.destination.namespace)
+    side = side_of_chart(tip, f"{pointer.version} in {pointer.env}", pointer.chart, pointer.values, release)
+    return replace(side, destination=pointer.destination)
 
-    def __init__(self, tip: Snapshot, team: str, name: str) -> None:
-        self._tip, self.team, self.name = tip, team, name
 
-    def pointer(self, env: str) -> Pointer:
-        """Return the pointer of the experiment in `env`. Raises NotFound."""
-        return read_pointer(self._tip, env, self.team, self.name)
+def side_of(tip: Snapshot, env: str, team: str, name: str) -> Side:
+    """Return what an environment runs of an experiment, perhaps nothing."""
+    pointer = pointer_or_none(tip, env, team, name)
+    if pointer is None or tip.entry(pointer.chart) is None:
+        return Side(title=f"nothing in {env}", objects=())
+    return side_of_pointer(tip, pointer)
 
-    def in_environment(self, env: str) -> Side:
-        """Return the side that `env` runs, with the environment's own values."""
-        pointer = self.pointer(env)
-        title = f"{pointer.version} in {env}"
-        side = self._side(title, pointer.chart, pointer.values, pointer.destination.namespace)
-        return replace(side, destination=pointer.destination)
 
-    def version(self, version: str, env_values: Values, namespace: str) -> Side:
-        """Return the side of a published version with the given values."""
-        return self._side(version, snapshot.chart_path(self.team, self.name, version), env_values, namespace)
-
-    def _side(self, title: str, chart: str, env_values: Values, namespace: str) -> Side:
-        versions = chart.rpartition("/")[0]
-        if self._tip.entry(chart) is None:
-            published = ", ".join(sorted(self._tip.folder(versions))) or "none"
-            raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
-        release = Release(name=self.name, namespace=namespace, is_draft=True)
-        objects, note = objects_of(self._tip.below(chart), chart, env_values, release)
-        return Side(title=title, objects=tuple(objects), notes=(note,) if note else ())
+def side_of_chart(tip: Snapshot, title: str, chart: str, env_values: Values, release: Release) -> Side:
+    """Return the side of a published chart with the given values. Raises NotFound if it is missing."""
+    if tip.entry(chart) is None:
+        published = ", ".join(sorted(tip.folder(chart.rpartition("/")[0]))) or "none"
+        raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
+    objects, note = objects_of(tip.below(chart), chart, env_values, replace(release, is_draft=True))
+    return Side(title=title, objects=tuple(objects), notes=(note,) if note else ())

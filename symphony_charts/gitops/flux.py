@@ -51,11 +51,8 @@ def flux_url(url: str) -> str:
         return url
     match = _SCP.fullmatch(url)
     if match is None:
-        raise SpecError.one(
-            f"Flux reads no {url}: it knows http, https and ssh",
-            "repository.url",
-            "say by which address the cluster reads it: --cluster-url URL",
-        )
+        step = "say by which address the cluster reads it: --cluster-url URL"
+        raise SpecError.one(f"Flux reads no {url}: it knows http, https and ssh", "repository.url", step)
     user, host, path = match.groups()
     return f"ssh://{f'{user}@' if user else ''}{host}/{path.removeprefix('/')}"
 
@@ -104,10 +101,7 @@ def documents_of(data: Mapping[str, object], place: Destination, source: FluxSou
     """Return the two documents of a pointer's file; see `pointer_data`."""
     release = helm_release(data, place, source, root=root)
     held = ("name", "team", "env", "version", "digest", "chart", "values", "apiVersion")
-    metadata = {
-        "name": sub(release, "metadata")["name"],
-        "annotations": {"config.kubernetes.io/local-config": "true"},
-    }
+    metadata = {"name": sub(release, "metadata")["name"], "annotations": {"config.kubernetes.io/local-config": "true"}}
     head = {"apiVersion": data["apiVersion"], "kind": "Pointer", "metadata": metadata}
     return [release, {**head, **{key: value for key, value in data.items() if key not in held}}]
 
@@ -127,7 +121,8 @@ def pointer_data(documents: Sequence[object]) -> Values:
     chart = "/".join(str(sub(spec, "chart", "spec").get("chart", "")).split("/")[-4:])
     place: Values = {**sub(rest, "destination"), "namespace": spec.get("targetNamespace", "default")}
     named = Destination(**{key: str(place[key]) for key in ("name", "server") if key in place})
-    usual = _kubeconfig(named) if named.name else "", _account(named, env, str(_source(spec)))
+    source = str(sub(spec, "chart", "spec", "sourceRef").get("name", ""))
+    usual = _kubeconfig(named) if named.name else "", _account(named, env, source)
     found = sub(spec, "kubeConfig", "secretRef").get("name", ""), spec.get("serviceAccountName", "")
     for key, value, default in zip(("kubeconfig", "service_account"), found, usual, strict=True):
         place[key] = "" if value == default else value
@@ -144,10 +139,6 @@ def pointer_data(documents: Sequence[object]) -> Values:
     }
 
 
-def _source(spec: Mapping[str, object]) -> object:
-    return sub(spec, "chart", "spec", "sourceRef").get("name", "")
-
-
 def _account(place: Destination, env: str, source: str) -> str:
     """Return the account of a release: that of its environment, if it is in Flux's own cluster."""
     return place.service_account or (f"{source}-{env}" if place.is_own_cluster and not place.kubeconfig else "")
@@ -160,11 +151,8 @@ def _kubeconfig(place: Destination) -> str:
     if place.name:
         return f"{place.name}-kubeconfig"
     if not place.is_own_cluster:
-        raise SpecError.one(
-            f"Flux reaches {place.server} only by a Secret that holds its kubeconfig",
-            "environments",
-            "name it beside `server` in .symph.yaml: `kubeconfig: NAME`",
-        )
+        what = f"Flux reaches {place.server} only by a Secret that holds its kubeconfig"
+        raise SpecError.one(what, "environments", "name it beside `server` in .symph.yaml: `kubeconfig: NAME`")
     return ""
 
 

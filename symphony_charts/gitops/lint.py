@@ -90,11 +90,8 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
             what = f"it names {'/'.join(place)}, which does not match its path"
             yield _error(path, "pointer-place", "name", what, "move it, or correct it")
         if pointer.is_release != (FLUX_SOURCE_FILE in tree.files):
-            what = (
-                "Flux reads HelmReleases, and this is none"
-                if not pointer.is_release
-                else "Argo CD reads no HelmRelease"
-            )
+            other = "Flux reads HelmReleases, and this is none"
+            what = "Argo CD reads no HelmRelease" if pointer.is_release else other
             yield _error(path, "pointer-form", "", what, "symph gitops init --force writes it in the other form")
         if pointer.unknown:
             what = f"a newer symph wrote {', '.join(sorted(pointer.unknown))}, which this one keeps"
@@ -162,4 +159,3 @@ def _manifests(path: str, content: bytes) -> Iterator[tuple[str, Finding]]:
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         yield _error(path, "yaml", f"line {mark.line + 1}" if mark else "", "cannot be read as YAML", "correct it")
-        return

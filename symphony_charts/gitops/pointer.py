@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,7 @@ from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_read import load_documents, plain
 from symphony_charts.formats.yaml_write import dump, dump_all
-from symphony_charts.gitops.argocd import is_one_cluster, place_key
+from symphony_charts.gitops.argocd import place_key
 from symphony_charts.gitops.flux import FluxSource, documents_of, is_release, pointer_data
 from symphony_charts.settings.project import Destination
 from symphony_charts.system.records import convert
@@ -106,33 +106,39 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True):
                 return entry
         versions = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
         wanted = f"version {version}" if version else "a version before this one"
-        raise NotFound(
-            f"{self.env} never ran {wanted} of {self.name}",
-            f"the history holds {versions}",
-            f"symph history {self.name} --env {self.env}",
-        )
+        what, step = f"{self.env} never ran {wanted} of {self.name}", f"symph history {self.name} --env {self.env}"
+        raise NotFound(what, f"the history holds {versions}", step)
 
 
-def place_of(destination: Destination) -> str:
-    """Return the destination as text."""
-    cluster = destination.name or ("" if destination.server == Destination().server else destination.server)
-    return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
-
-
-def move_between(before: Destination, after: Destination) -> tuple[str, str, bool] | None:
-    """Return the old destination, the new one and if the old run ends; None without a move.
+class Move(NamedTuple):
+    """A change of destination: both as text, and if the old run `ends`.
 
     Argo CD only prunes within one cluster: in another, the old objects keep running until a user deletes them.
     """
-    if place_key(before) == place_key(after):
-        return None
-    return place_of(before), place_of(after), is_one_cluster(before, after)
+
+    before: str
+    after: str
+    ends: bool
+
+    @property
+    def record(self) -> dict[str, object]:
+        return {"from": self.before, "to": self.after, "ends": self.ends}
+
+    def text(self, join: str = ", ") -> str:
+        if self.ends:
+            return f"ends in {self.before}{join}starts in {self.after}"
+        return f"starts in {self.after}; in {self.before} it runs until it is deleted there: retire it first"
 
 
-def move_of(before: Pointer | None, after: Pointer | None) -> dict[str, object] | None:
-    """Return the move from the destination of one pointer to that of the next as ``from``, ``to`` and ``ends``."""
-    move = move_between(before.destination, after.destination) if before and after else None
-    return dict(zip(("from", "to", "ends"), move, strict=True)) if move else None
+def move_between(before: Destination, after: Destination) -> Move | None:
+    """Return the move between two destinations; None if they are the same place."""
+    old, new = place_key(before), place_key(after)
+    return None if old == new else Move(_place_text(before), _place_text(after), ends=old[0] == new[0])
+
+
+def _place_text(destination: Destination) -> str:
+    cluster = destination.name or ("" if destination.server == Destination().server else destination.server)
+    return f"namespace {destination.namespace}" + (f" of {cluster}" if cluster else "")
 
 
 def deployed_fields(deployed: Deployed) -> dict[str, Any]:
@@ -177,10 +183,8 @@ def _pointer(data: Values, *, is_release: bool) -> Pointer:
 
 
 def _entry(data: object) -> object:
-    if not isinstance(data, dict):
-        return data
-    known, unknown = _known(data, Deployed)
-    return {**known, "unknown": unknown}
+    known, unknown = _known(data, Deployed) if isinstance(data, dict) else (None, None)
+    return data if known is None else {**known, "unknown": unknown}
 
 
 def _known(data: Values, record: type[msgspec.Struct]) -> tuple[Values, Values]:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from symphony_charts.chart.files import Chart, ChartTemplate
 from symphony_charts.chart.lint.security import check_rights
 from symphony_charts.errors import CheckFailed, SpecError
 from symphony_charts.formats.data import Values
+from symphony_charts.gitops.operations import Publish
 from symphony_charts.gitops.pointer import Given
-from symphony_charts.gitops.publish import Publish
 from symphony_charts.gitops.snapshot import check_names, flux_secret_path
 from symphony_charts.prepare import Prepared, Verdict, judge, prepare
 from symphony_charts.secrets.files import encrypted_secret, secret_name
-from symphony_charts.settings.project import Destination
+from symphony_charts.settings.project import Environment
 from symphony_charts.spec.data import Lock, render
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import pins_of
 from symphony_charts.system.git.program import source_commit
+
+# Returns the values of sealed secrets for a namespace and a name.
+Seal: TypeAlias = Callable[[SpecFile, str, str], Values]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +50,10 @@ def prepare_publish(
     *,
     team: str,
     env: str | None,
-    settings: Values | None,
+    place: Environment | None,
     given: Given | None = None,
     overrides: Values,
-    destination: Destination | None,
-    seal: Callable[[SpecFile, str, str], Values] | None = None,
+    seal: Seal | None = None,
     pools: Sequence[str] = (),
     force_unschedulable: bool = False,
     version: str | None = None,
@@ -60,16 +63,15 @@ def prepare_publish(
 ) -> Candidate:
     """Return the chart of `spec` as an operation, with a check of the chart under the environment's own values.
 
-    `overrides` become defaults of the chart; `settings` are the environment's values in the settings, `given` the
-    command's options about them. `seal` returns the values of sealed secrets for a namespace and name. Raises
-    SpecError if packaging fails, and PlacementError and CheckFailed if the chart under its own defaults cannot be
-    scheduled or breaks a rule.
+    `overrides` become defaults of the chart; `place` is the environment in the settings, `given` the command's options
+    about its values. Raises SpecError if packaging fails, and PlacementError and CheckFailed if the chart under its own
+    defaults cannot be scheduled or breaks a rule.
     """
     prepared = prepare(spec, overrides=overrides or None, pools=pools, force=True)
     experiment = prepared.experiment
     check_names(team=team, **({"env": env} if env else {}))
     chart = prepared.chart(filled, version)
-    namespace = destination.namespace if destination else experiment.namespace or "default"
+    namespace = place.namespace if place else experiment.namespace or "default"
     verdicts: list[Verdict] = []
     check = _checker(prepared, chart, spec, namespace, verdicts, is_forced=force_unschedulable)
     if env is None:
@@ -82,13 +84,13 @@ def prepare_publish(
         chart_files=chart.files,
         values=chart.values,
         digest=chart.digest,
-        env=env,
+        env=env or "",
         version=version,
-        settings=settings,
+        settings=place.values if place else None,
         given=given or Given(),
         sealed_values=sealed,
         secret_file=secret_file,
-        destination=destination,
+        destination=place.destination if place else None,
         expect=expect,
         source={"spec": spec.path.name, **({"source": commit} if commit else {})},
         at=at,
@@ -100,24 +102,18 @@ def prepare_publish(
 
 
 def _secrets(
-    spec: SpecFile,
-    experiment: Experiment,
-    seal: Callable[[SpecFile, str, str], Values] | None,
-    namespace: str,
-    env: str,
-    team: str,
+    spec: SpecFile, experiment: Experiment, seal: Seal | None, namespace: str, env: str, team: str
 ) -> tuple[Values, bytes | None]:
-    source = experiment.secret_source.source
-    if not experiment.secrets:
-        return {}, None
-    if source == "sealed":
-        if seal is None:
-            raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
-        return seal(spec, namespace, secret_name(spec)), None
+    """Return the values with sealed secrets, and the encrypted Secret for Flux."""
+    source = experiment.secret_source.source if experiment.secrets else ""
     if source == "sops":
         path = flux_secret_path(env, team, experiment.name)
         return {}, encrypted_secret(spec, path, namespace, secret_name(spec))
-    return {}, None
+    if source != "sealed":
+        return {}, None
+    if seal is None:
+        raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
+    return seal(spec, namespace, secret_name(spec)), None
 
 
 def _checker(
@@ -139,10 +135,6 @@ def team_of(spec: SpecFile, given: str | None, default: str) -> str:
     """Return the team of an experiment. Raises SpecError if it is not set."""
     team = given or spec.experiment.team or default
     if not team:
-        raise SpecError.one(
-            "which team publishes this?",
-            "team",
-            "set `team` in the spec or in .symph.yaml, or give --team",
-            str(spec.path),
-        )
+        step = "set `team` in the spec or in .symph.yaml, or give --team"
+        raise SpecError.one("which team publishes this?", "team", step, str(spec.path))
     return team

@@ -32,12 +32,8 @@ def objects_of(
 ) -> tuple[list[dict[str, object]], str]:
     """Return the objects of the chart in the folder `chart` under an environment's values, tests included.
 
-    The text is a note if Helm rendered them, else empty.
-
-    Raises:
-        SpecError: The chart refuses the values or the release.
-        ToolMissing: symph cannot build the chart again, and helm is not installed.
-        ToolFailed: helm fails.
+    The text is a note if Helm rendered them, else empty. Raises SpecError if the chart refuses the values or the
+    release, ToolMissing if symph cannot build the chart again without helm, ToolFailed if helm fails.
     """
     try:
         built = open_chart(files, chart)
@@ -81,11 +77,7 @@ def values_of(files: Mapping[str, bytes], values: Mapping[str, object]) -> Value
 
 
 def values_problems(files: Mapping[str, bytes], chart: str, values: Mapping[str, object]) -> list[Problem]:
-    """Return the schema's errors about an environment's values; empty if the chart has no schema.
-
-    Raises:
-        SpecError: values.yaml or the schema cannot be read.
-    """
+    """Return the schema's errors about an environment's values; empty without a schema. Raises SpecError."""
     if _VALUES not in files or _SCHEMA not in files:
         return []
     complete = values_of(files, values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
@@ -46,7 +46,7 @@ class Snapshot:
     """The tree of `commit`, loaded from `source` as it is read.
 
     `commit` is empty for a branch that does not exist yet. Paths are relative to the folder `root` of the repository.
-    `load` gets many parts at once, which is faster than one by one.
+    `load_folders` and `load_files` get many at once, which is faster than one by one.
     """
 
     commit: str = ""
@@ -55,20 +55,16 @@ class Snapshot:
     _folders: dict[str, Mapping[str, Entry]] = field(default_factory=dict)
     _files: dict[str, bytes] = field(default_factory=dict)
 
-    def load(self, folders: Iterable[str], files: Callable[[Snapshot], Iterable[str]] = lambda _tip: ()) -> Snapshot:
-        """Load `folders`, then the `files` that depend on them, as far as they exist; return this snapshot."""
-        self._load_folders(folders)
-        self._load_files(files(self))
-        return self
-
-    def _load_folders(self, paths: Iterable[str]) -> None:
+    def load_folders(self, paths: Iterable[str]) -> None:
+        """Load folders and their ancestors, as far as they exist."""
         new = [path for path in ancestors(paths) if path not in self._folders]
         if new and self.source is not None:
             self._folders.update(self.source.folders(new))
 
-    def _load_files(self, paths: Iterable[str]) -> None:
+    def load_files(self, paths: Iterable[str]) -> None:
+        """Load plain files, as far as they exist."""
         new = [path for path in paths if path not in self._files]
-        self._load_folders(path.rpartition("/")[0] for path in new)
+        self.load_folders(path.rpartition("/")[0] for path in new)
         entries = {path: entry for path in new if (entry := self.entry(path)) is not None and entry.is_file}
         if entries and self.source is not None:
             self._files.update(self.source.files(entries))
@@ -84,7 +80,7 @@ class Snapshot:
             kind = "a symbolic link" if entry.mode == SYMLINK else "no folder"
             what = f"{path} is {kind} in the repository"
             raise Conflict(what, next="remove it: charts and pointers are written there")
-        self._load_folders([path])
+        self.load_folders([path])
         if path not in self._folders:
             raise _unreadable(path or "its newest commit")
         return self._folders[path]
@@ -104,7 +100,7 @@ class Snapshot:
             return None
         if not entry.is_file:
             raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
-        self._load_files([path])
+        self.load_files([path])
         if path not in self._files:
             raise _unreadable(path)
         return self._files[path]
@@ -112,7 +108,7 @@ class Snapshot:
     def read_all(self, paths: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of those `paths` that exist; load all missing ones at once."""
         paths = list(paths)
-        self._load_files(paths)
+        self.load_files(paths)
         return {path: content for path in paths if (content := self.read(path)) is not None}
 
     def below(self, path: str) -> dict[str, bytes]:
@@ -126,11 +122,11 @@ class Snapshot:
     def paths_below(self, paths: Iterable[str]) -> list[str]:
         """Return all files below those `paths` that are folders."""
         paths = list(paths)
-        self._load_folders(path.rpartition("/")[0] for path in paths)
+        self.load_folders(path.rpartition("/")[0] for path in paths)
         level = [path for path in paths if (entry := self.entry(path)) is not None and entry.is_folder]
         files: list[str] = []
         while level:
-            self._load_folders(level)
+            self.load_folders(level)
             children = [(f"{folder}/{name}", entry) for folder in level for name, entry in self.folder(folder).items()]
             files += [path for path, entry in children if not entry.is_folder]
             level = [path for path, entry in children if entry.is_folder]
@@ -138,24 +134,20 @@ class Snapshot:
 
     def edited(self, edits: Edits) -> Snapshot:
         """Return the snapshot after `edits` of files."""
-        self.load(path.rpartition("/")[0] for path in edits)
+        self.load_folders(path.rpartition("/")[0] for path in edits)
         made = replace(self, _folders={"": {}, **self._folders}, _files=dict(self._files))
         for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
-            parent, _, name = path.rpartition("/")
-            if content is None:
-                made._folders[parent] = {key: entry for key, entry in made.folder(parent).items() if key != name}
-                continue
-            for folder in ancestors([parent])[1:]:
-                if made.entry(folder) is None:
-                    made._put(folder, Entry(mode=FOLDER, oid=""))
-                    made._folders[folder] = {}
-            made._put(path, file_entry(content))
-            made._files[path] = content
+            made._put(path, None if content is None else file_entry(content))
+            made._files[path] = content or b""
         return made
 
-    def _put(self, path: str, entry: Entry) -> None:
+    def _put(self, path: str, entry: Entry | None) -> None:
         parent, _, name = path.rpartition("/")
-        self._folders[parent] = {**self.folder(parent), name: entry}
+        if entry is not None and parent and self.entry(parent) is None:
+            self._put(parent, Entry(mode=FOLDER, oid=""))
+            self._folders[parent] = {}
+        others = {key: each for key, each in self.folder(parent).items() if key != name}
+        self._folders[parent] = others if entry is None else {**others, name: entry}
 
 
 def _unreadable(path: str) -> ToolFailed:
@@ -218,7 +210,7 @@ def file_entry(content: bytes, algorithm: str = "sha1") -> Entry:
 
 def check_edits(tip: Snapshot, edits: Edits) -> None:
     """Raise Conflict if an edit would replace a file by a folder, and ValueError for an impossible path."""
-    tip.load(path.rpartition("/")[0] for path in edits)
+    tip.load_folders(path.rpartition("/")[0] for path in edits)
     removed = {path for path, content in edits.items() if content is None}
     for path in edits:
         if "\0" in path or "\n" in path or not {"", ".", "..", ".git"}.isdisjoint(path.lower().split("/")):
@@ -246,10 +238,6 @@ def versions_path(team: str, name: str) -> str:
     return f"charts/{team}/{name}"
 
 
-def chart_path(team: str, name: str, version: str) -> str:
-    return f"charts/{team}/{name}/{version}"
-
-
 def pointer_folder(env: str, team: str) -> str:
     return f"envs/{env}/{team}"
 
@@ -269,9 +257,9 @@ def pointer_name(path: str) -> tuple[str, str, str] | None:
 def pointer_paths(tip: Snapshot, env: str | None = None) -> list[str]:
     """Return the paths of all pointers of `env`, or of all environments."""
     envs = [f"envs/{env}"] if env else tip.folders_in("envs")
-    tip.load(envs)
+    tip.load_folders(envs)
     teams = [team for folder in envs for team in tip.folders_in(folder)]
-    tip.load(teams)
+    tip.load_folders(teams)
     paths = [f"{team}/{name}" for team in teams for name in sorted(tip.folder(team))]
     return [path for path in paths if pointer_name(path) is not None]
 

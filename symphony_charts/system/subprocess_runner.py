@@ -46,10 +46,10 @@ class Completed:
     def error_text(self) -> str:
         return self.stderr.decode("utf-8", "replace")
 
-    def failure(self, what: str = "", at: str = "", next: str = "") -> ToolFailed:
+    def failure(self, what: str = "", at: str = "", next: str = "", kind: type[ToolFailed] = ToolFailed) -> ToolFailed:
         """Return the error for the failure of this program, for callers that judge the status themselves."""
         message = what or f"{Path(self.argv[0]).name} failed with exit status {self.status}"
-        return ToolFailed(
+        return kind(
             message,
             at,
             next,

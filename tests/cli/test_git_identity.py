@@ -59,6 +59,14 @@ def test_the_settings_name_the_author_and_not_who_commits(project: Project, conf
     assert field(project, "%an %cn") == "Ann Bob"
 
 
+@pytest.mark.parametrize("author", ["Ann", "<ann@example.org>", "An<n <ann@example.org>"])
+def test_an_author_that_git_could_not_write_is_refused(author: str, project: Project) -> None:
+    settings = project.folder / ".symph.yaml"
+    settings.write_text(settings.read_text().replace("Ann <ann@example.org>", author))
+    status, _, err = project.symph(*PUBLISH)
+    assert (status, "Your Name <you@example.org>" in err) == (3, True), err
+
+
 @pytest.mark.parametrize("form", ["path", "literal"])
 def test_a_commit_is_signed_by_ssh_as_git_is_set_up(
     form: str, project: Project, config: Path, monkeypatch: pytest.MonkeyPatch

@@ -75,6 +75,15 @@ def test_a_stale_branch_is_brought_up_to_date_and_says_so(project: Project) -> N
     assert merges_cleanly(project)
 
 
+def test_a_stale_branch_is_merged_without_another_change(project: Project) -> None:
+    project.publish(2)
+    project.publish(3, *REVIEW)
+    commit(project.repo, {"README.md": "by hand\n"})
+    assert "merged into it" in project.publish(3, *REVIEW)[2]
+    assert is_ancestor(project, "main", "review")
+    assert "lacks" not in project.publish(3, *REVIEW)[2]
+
+
 def test_what_else_a_branch_holds_comes_along(project: Project) -> None:
     project.publish(2)
     project.publish(3, *REVIEW)

@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.gitops.store.store import Author, Store
+from symphony_charts.gitops.store.store import Store
+from symphony_charts.system.git.program import Author
 from tests.gitops.samples import NOW, small_publish
 
 

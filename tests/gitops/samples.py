@@ -8,7 +8,7 @@ from typing import Any
 
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.chart.files import Chart
-from symphony_charts.gitops.publish import Publish
+from symphony_charts.gitops.operations import Publish
 from symphony_charts.spec import files as specfile
 from tests.chart import harness
 
@@ -32,7 +32,7 @@ def example_objects(name: str, *workload: str) -> list[dict[str, Any]]:
 
 def publish(chart: Chart, env: str | None = "dev", team: str = "team", **fields: Any) -> Publish:
     made = Publish(
-        team=team, name=chart.name, chart_files=chart.files, values=chart.values, digest=chart.digest, env=env
+        team=team, name=chart.name, chart_files=chart.files, values=chart.values, digest=chart.digest, env=env or ""
     )
     return replace(made, **fields)
 

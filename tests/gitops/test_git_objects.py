@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from symphony_charts.gitops.snapshot import tree_id
+from tests.gitops.servers import git
 
 
 def test_git_gives_a_folder_the_same_name(tmp_path: Path) -> None:
@@ -13,10 +13,6 @@ def test_git_gives_a_folder_the_same_name(tmp_path: Path) -> None:
     for path, content in files.items():
         (tmp_path / path).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / path).write_bytes(content)
-
-    def git(*words: str) -> str:
-        return subprocess.run(["git", *words], cwd=tmp_path, check=True, capture_output=True, text=True).stdout.strip()
-
-    git("init", "-q")
-    git("add", ".")
-    assert git("write-tree") == tree_id(files)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    assert git(tmp_path, "write-tree").strip() == tree_id(files)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from symphony_charts.gitops.store.environments import events_in
-from symphony_charts.gitops.store.review import bring_up_to_date, find_stale
-from symphony_charts.gitops.store.store import Author, PushResult, Store
+from symphony_charts.gitops.store.store import PushResult, Store
+from symphony_charts.system.git.program import Author
 from symphony_charts.system.git.remote import Log
 from tests.gitops.samples import NOW, small_publish
 from tests.gitops.servers import fake_ssh, files_at, git, history, http_server, make_bare
@@ -52,9 +52,6 @@ def test_a_stale_branch_of_it_is_brought_up_to_date(tmp_path: Path) -> None:
     review = store(str(bare), tmp_path, "review", "main")
     publish(review, 2)
     publish(store(str(bare), tmp_path), 3)
-    stale = find_stale(review)
-    assert stale
-    bring_up_to_date(review, [small_publish("rl", 2)], stale, now=NOW)
     publish(review, 2)
     assert history(bare, "review")[-1] == "publish team/rl 0.1.2 -> dev"
     git(bare, "fsck", "--full", "--strict")

@@ -23,10 +23,11 @@ import pytest
 
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.gitops.base import Operation
-from symphony_charts.gitops.promote_rollback_retire import Rollback
-from symphony_charts.gitops.store.store import Author, PushResult, Store
+from symphony_charts.gitops.operations import Rollback
+from symphony_charts.gitops.store.store import PushResult, Store
 from symphony_charts.system.git import remote
 from symphony_charts.system.git.cache import Cache
+from symphony_charts.system.git.program import Author
 from tests.gitops.samples import NOW, publish, small_chart, small_publish
 from tests.gitops.servers import HttpServer, commit, files_at, git, history, http_server, make_bare, set_hook
 from tests.gitops.storm import Storm, start

@@ -19,8 +19,9 @@ import pytest
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.gitops.store.environments import events_in, pointers
-from symphony_charts.gitops.store.store import Author, Store
+from symphony_charts.gitops.store.store import Store
 from symphony_charts.system.git import remote
+from symphony_charts.system.git.program import Author
 from symphony_charts.system.git.remote import Log, ToolUnreachable
 from tests.gitops.samples import NOW, small_publish
 from tests.gitops.servers import fake_ssh, history, http_server, make_bare, set_hook

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping, Sequence
@@ -12,6 +13,7 @@ from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.gitops.base import Change, Operation
 from symphony_charts.gitops.snapshot import FILE, FOLDER, SYMLINK, Edits, Entry, Snapshot, file_entry, tree_id
 from symphony_charts.system.files import write_file
+from symphony_charts.system.git.program import read_checkout
 
 
 def preview_in_checkout(
@@ -58,10 +60,14 @@ def apply_to_checkout(checkout: Path, edits: Edits) -> None:
         # Removals first: other edits may add files below a removed folder.
         for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
             _check_place(checkout, path)
-            if content is None:
-                _remove(checkout, checkout / path)
-            else:
-                write_file(checkout / path, content)
+            place = checkout / path
+            if content is not None:
+                write_file(place, content)
+            elif place.exists():
+                shutil.rmtree(place) if place.is_dir() else place.unlink()
+                # Git has no empty folders.
+                with contextlib.suppress(OSError):
+                    os.removedirs(place.parent)
     except OSError as error:
         raise ToolFailed(f"cannot write into {checkout}: {error.strerror}", at=str(error.filename)) from error
 
@@ -70,16 +76,8 @@ def _entry(item: os.DirEntry[str], with_id: bool) -> Entry:
     if item.is_symlink():
         return Entry(mode=SYMLINK, oid="")
     if item.is_dir():
-        return Entry(mode=FOLDER, oid=tree_id(_tree(Path(item.path))) if with_id else "")
+        return Entry(mode=FOLDER, oid=tree_id(read_checkout(Path(item.path))[0]) if with_id else "")
     return file_entry(Path(item.path).read_bytes()) if with_id else Entry(mode=FILE, oid="")
-
-
-def _tree(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink()
-    }
 
 
 def _check_place(checkout: Path, path: str) -> None:
@@ -87,20 +85,5 @@ def _check_place(checkout: Path, path: str) -> None:
     links = [count for count in range(1, len(parts) + 1) if (checkout / "/".join(parts[:count])).is_symlink()]
     if links:
         at = "/".join(parts[: links[0]])
-        raise Conflict(
-            f"{at} is a symbolic link in the checkout", next="remove it: charts and pointers are written there"
-        )
-
-
-def _remove(checkout: Path, path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    elif path.exists():
-        path.unlink()
-    else:
-        return
-    # Git has no empty folders.
-    for parent in path.parents:
-        if parent == checkout or any(parent.iterdir()):
-            break
-        parent.rmdir()
+        step = "remove it: charts and pointers are written there"
+        raise Conflict(f"{at} is a symbolic link in the checkout", next=step)

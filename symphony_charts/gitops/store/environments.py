@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops import snapshot as gitops_snapshot
-from symphony_charts.gitops.base import REASON
+from symphony_charts.gitops.base import REASON, time_text
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot, below
@@ -37,8 +37,8 @@ class Event:
     env: str
     version: str | None
     at: str
-    by: str
-    commit: str | None
+    by: str = ""
+    commit: str | None = None
     deployed: Deployed | None = None
     reason: str = ""
 
@@ -54,13 +54,13 @@ def with_pointer(events: Iterable[Event], pointer: Pointer | None, log: Log, nam
     All entries of the pointer's history are included, even those that no commit message records (manual commits).
     """
     events = list(events)
+    known = pointer or pointer_retired(events, log, name)
+    entries = [known.deployed, *known.history] if known else []
     if pointer is None:
-        last = next((event for event in events if event.op == "retire"), None)
-        old = _pointer_before(log, last, name) if last else None
-        known = {_key(entry): entry for entry in reversed(_entries(old))}
-        return [replace(event, deployed=known.get(_key(event))) for event in events]
+        deployed = {_key(entry): entry for entry in reversed(entries)}
+        return [replace(event, deployed=deployed.get(_key(event))) for event in events]
     recorded = {_key(event): event for event in reversed(events)}
-    told = [_told(entry, pointer, recorded.get(_key(entry))) for entry in _entries(pointer)]
+    told = [_told(entry, pointer, recorded.get(_key(entry))) for entry in entries]
     commits = {event.commit for event in told}
     # The pointer knows its own history best; earlier events, from before it or before a retirement, come only from
     # commits.
@@ -77,10 +77,16 @@ def _merged(told: Iterable[Event], rest: list[Event], order: list[str | None]) -
     yield from rest
 
 
-def pointer_retired(events: Iterable[Event], log: Log, name: str) -> Pointer | None:
-    """Return the pointer that the last retirement removed; None without one, or if it is unreadable."""
-    last = next(iter(events), None)
-    return _pointer_before(log, last, name) if last is not None and last.op == "retire" else None
+def pointer_retired(events: Sequence[Event], log: Log, name: str) -> Pointer | None:
+    """Return the pointer that the newest event removed; None if that is no retirement, or if it is unreadable."""
+    if not events or events[0].op != "retire":
+        return None
+    path = gitops_snapshot.pointer_path(events[0].env, events[0].team, name)
+    (content,) = log.read([f"{events[0].commit}^:{below(log.folder, path)}"])
+    try:
+        return parse_pointer(content, path) if content is not None else None
+    except SpecError:
+        return None
 
 
 def _events(commit: Commit, name: str, env: str) -> Iterator[Event]:
@@ -97,15 +103,11 @@ def _events(commit: Commit, name: str, env: str) -> Iterator[Event]:
                 team=match["team"],
                 env=env,
                 version=version,
-                at=commit.at,
+                at=time_text(commit.time),
                 by=commit.author,
                 commit=commit.oid,
                 reason=reason,
             )
-
-
-def _entries(pointer: Pointer | None) -> list[Deployed]:
-    return [pointer.deployed, *pointer.history] if pointer else []
 
 
 def _key(item: Event | Deployed) -> tuple[str, str | None, str]:
@@ -113,27 +115,8 @@ def _key(item: Event | Deployed) -> tuple[str, str | None, str]:
 
 
 def _told(entry: Deployed, pointer: Pointer, event: Event | None) -> Event:
-    if event is not None:
-        return replace(event, by=entry.by or event.by, deployed=entry)
-    return Event(
-        op=entry.op,
-        team=pointer.team,
-        env=pointer.env,
-        version=entry.version,
-        at=entry.at,
-        by=entry.by,
-        commit=None,
-        deployed=entry,
-    )
-
-
-def _pointer_before(log: Log, event: Event, name: str) -> Pointer | None:
-    path = gitops_snapshot.pointer_path(event.env, event.team, name)
-    (content,) = log.read([f"{event.commit}^:{below(log.folder, path)}"])
-    try:
-        return parse_pointer(content, path) if content is not None else None
-    except SpecError:
-        return None
+    event = event or Event(op=entry.op, team=pointer.team, env=pointer.env, version=entry.version, at=entry.at)
+    return replace(event, by=entry.by or event.by, deployed=entry)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,10 +137,10 @@ class Placed:
 def pointers(tip: Snapshot, env: str | None) -> list[Placed]:
     """Return every pointer of `env`, or of all environments; an unreadable one does not affect the others."""
     paths = gitops_snapshot.pointer_paths(tip, env)
-    tip.load((), lambda _tip: paths)
+    tip.load_files(paths)
     placed = [_placed(tip, path) for path in paths]
     charts = [each.pointer.chart for each in placed if each.pointer]
-    tip.load(chart.rpartition("/")[0] for chart in charts)
+    tip.load_folders(chart.rpartition("/")[0] for chart in charts)
     return [
         replace(each, has_chart=each.pointer is not None and tip.entry(each.pointer.chart) is not None)
         for each in placed
@@ -175,12 +158,8 @@ def _placed(tip: Snapshot, path: str) -> Placed:
 def objects_of_environment(tip: Snapshot, env: str) -> tuple[list[dict[str, object]], list[str]]:
     """Return the objects of every experiment in `env` without those of `helm test`, in order of team and name.
 
-    The second value lists the charts that Helm rendered.
-
-    Raises:
-        NotFound: A chart is missing.
-        SpecError: A chart refuses the values of its environment.
-        ToolMissing: symph cannot build a chart again, and helm is not installed.
+    The second value lists the charts that Helm rendered. Raises NotFound if a chart is missing, and the errors of
+    `objects_of`.
     """
     contents = tip.read_all(gitops_snapshot.pointer_paths(tip, env))
     pointers = [parse_pointer(content, path) for path, content in contents.items()]

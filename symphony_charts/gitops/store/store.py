@@ -1,60 +1,38 @@
 """Write operations as one commit on a branch, exactly once, despite concurrent changes of the branch.
 
-Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server's
-compare-and-swap of the branch decides between writers. If the server refuses, because the branch advanced or was
-rewound, the tip is read again and every operation is evaluated again. Nothing is rebased, and nothing that was reverted
-comes back.
-
-A process holds the cache lock until its own commit is pushed, and pushes no other commit. A publish that is interrupted
-while it waits is therefore never pushed.
+Objects are written without a work tree and pushed with a lease on the tip that was read, so that the server decides
+between writers. If it refuses, because the branch advanced or was rewound, the tip is read and every operation
+evaluated again: nothing that was reverted comes back. A process holds the lock of the cache until its own commit is
+pushed, and pushes no other commit, so a publish that is interrupted while it waits is never pushed.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, SymphError, ToolFailed
 from symphony_charts.gitops.base import Change, Operation, message_of
 from symphony_charts.gitops.snapshot import Edits, Entry, Snapshot, below, check_edits, file_entry, parse_tree
-from symphony_charts.settings.project import Repository
+from symphony_charts.gitops.store.review import merged_tree
 from symphony_charts.system.git.cache import Cache
-from symphony_charts.system.git.objects import find_commit, import_tree, write_commit
-from symphony_charts.system.git.program import identity
+from symphony_charts.system.git.objects import history, write_commit, write_edits
+from symphony_charts.system.git.program import Author
 from symphony_charts.system.git.remote import (
     Answer,
     Attempts,
     ToolUnreachable,
+    fetch_branch_and_base,
     fetch_files,
     fetch_since,
     fetch_tip,
-    is_reachable,
+    list_heads,
     push,
 )
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Author:
-    """Author and committer of a commit (default: the author), as ``Name <mail>``.
-
-    It `is_signed` as git is configured.
-    """
-
-    name: str
-    committer: str = ""
-    is_signed: bool = False
-
-
-def author_of(repository: Repository) -> Author:
-    """Return the author for `repository`: git's identity, overridden by the author of the settings.
-
-    Raises SpecError if git has no identity.
-    """
-    found = identity(repository.author)
-    return Author(name=found.author, committer=found.committer, is_signed=found.is_signed)
+_LOCK_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,14 +54,16 @@ class PushResult:
 
 @dataclass(slots=True)
 class Run:
-    """The state of repeated attempts: the sent commits, the server's last state, and the deadline.
+    """The state of repeated attempts of `operations`: the sent commits, the server's last state, and the deadline.
 
-    `sent` holds all commits that the server may have received, `arrived` the one that it has.
+    `time` is that of the commits, 0 for a preview. `sent` holds all commits that the server may have received,
+    `arrived` the one that it has.
     """
 
     deadline: float
-    time: int
     attempts: Attempts
+    operations: Sequence[Operation] = ()
+    time: int = 0
     moved: int = 0
     sent: set[str] = field(default_factory=set)
     base: str = ""
@@ -104,15 +84,14 @@ def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Commit:
-    """The source of snapshots of one commit; `lock` holds the cache unless its user does."""
+    """The source of snapshots of one commit, which takes the lock of the cache to read."""
 
     cache: Cache
     commit: str
     root: str
-    lock: Callable[[], AbstractContextManager[None]]
 
     def folders(self, paths: Sequence[str]) -> Mapping[str, Mapping[str, Entry]]:
-        with self.lock():
+        with self.cache.locked(_LOCK_TIMEOUT_S):
             items = self.cache.read([f"{self.commit}:{below(self.root, path)}" for path in paths])
         found = {
             path: parse_tree(item[2], len(item[1]) // 2)
@@ -124,7 +103,7 @@ class _Commit:
 
     def files(self, entries: Mapping[str, Entry]) -> Mapping[str, bytes]:
         blobs = [entry.oid for entry in entries.values()]
-        with self.lock():
+        with self.cache.locked(_LOCK_TIMEOUT_S):
             fetch_files(self.cache, blobs)
             try:
                 items = self.cache.read(blobs)
@@ -136,23 +115,9 @@ class _Commit:
         return {path: item[2] for path, item in zip(entries, items, strict=True) if item is not None}
 
 
-def snapshot_of(
-    cache: Cache,
-    commit: str,
-    root: str,
-    lock: Callable[[], AbstractContextManager[None]] = nullcontext,
-) -> Snapshot:
-    """Return the folder `root` of `commit` (empty: of a branch that does not exist yet)."""
-    source = _Commit(cache, commit, root, lock) if commit else None
-    return Snapshot(commit=commit, root=root, source=source)
-
-
 def _changes_of(operations: Sequence[Operation], tip: Snapshot) -> tuple[Change, ...]:
-    """Return the changes of the operations at `tip`, of which everything that they read is loaded at once."""
-    tip.load(
-        (folder for operation in operations for folder in operation.folders()),
-        lambda seen: [path for operation in operations for path in operation.files(seen)],
-    )
+    """Return the changes of the operations at `tip`, whose files that they read are loaded at once."""
+    tip.load_files([path for operation in operations for path in operation.files(tip)])
     return tuple(operation.change(tip) for operation in operations)
 
 
@@ -169,7 +134,7 @@ class Store:
         author: Author,
         guard: Callable[[Mapping[str, bytes]], None] = lambda _files: None,
         trailers: Sequence[tuple[str, str]] = (),
-        timeout_s: float = 120.0,
+        timeout_s: float = _LOCK_TIMEOUT_S,
         folder: str = "",
         notice: Callable[[str], None] = lambda _text: None,
     ) -> None:
@@ -192,98 +157,94 @@ class Store:
         Raises the operations' errors about the newest tip, and ToolFailed if the server keeps refusing.
         """
         started = time.monotonic()
-        run = Run(deadline=started + self._timeout_s, time=now, attempts=Attempts(self.cache))
         with self.cache.locked(self._timeout_s):
             self.cache.prepare()
-            result = self._until_done(operations, run)
+            result = self._until_done(self._new_run(operations, now))
         return replace(result, seconds=time.monotonic() - started)
 
-    def preview(self, operations: Sequence[Operation], tree: str = "") -> tuple[Snapshot, tuple[Change, ...]]:
-        """Return the newest tip, or `tree` of the cache, and the changes of the operations there; write nothing."""
-        tip = self._snapshot(tree) if tree else self.tip()
-        return tip, _changes_of(operations, tip)
+    def _new_run(self, operations: Sequence[Operation], now: int = 0) -> Run:
+        deadline = time.monotonic() + self._timeout_s
+        return Run(deadline=deadline, attempts=Attempts(self.cache), operations=operations, time=now)
 
-    def tip(self) -> Snapshot:
-        """Return the newest tip, whose folders and files are loaded when they are read."""
+    def preview(self, operations: Sequence[Operation]) -> tuple[Snapshot, tuple[Change, ...]]:
+        """Return the newest tip and the changes of the operations there; write nothing."""
         with self.cache.locked(self._timeout_s):
-            commit = self._newest()
-        return self._snapshot(commit)
+            tip = self.tip(operations)
+            return tip, _changes_of(operations, tip)
 
-    def _snapshot(self, commit: str) -> Snapshot:
-        return snapshot_of(self.cache, commit, self.folder, lambda: self.cache.locked(self._timeout_s))
+    def tip(self, operations: Sequence[Operation] = ()) -> Snapshot:
+        """Return the newest tip, whose folders and files are loaded when they are read.
 
-    def _newest(self) -> str:
-        self.cache.prepare()
-        return self._reread(Run(deadline=time.monotonic() + self._timeout_s, time=0, attempts=Attempts(self.cache)))
+        For `operations` it is what they would change: a stale branch with the commits that it lacks.
+        """
+        with self.cache.locked(self._timeout_s):
+            self.cache.prepare()
+            return self.snapshot(self._reread(self._new_run(operations)))
 
-    def _until_done(self, operations: Sequence[Operation], run: Run) -> PushResult:
+    def snapshot(self, commit: str, folder: str | None = None) -> Snapshot:
+        """Return the `folder` (default: of this store) of `commit` (empty: of a branch that does not exist yet)."""
+        root = self.folder if folder is None else folder
+        return Snapshot(commit=commit, root=root, source=_Commit(self.cache, commit, root) if commit else None)
+
+    def _until_done(self, run: Run) -> PushResult:
         # The last known tip is usually current. If not, the server refuses the push, which costs no more than asking
-        # first. A new branch that starts at another branch has no such check.
-        tip, is_fresh = (cached, False) if (cached := self.cache.lease) else (self._reread(run), True)
+        # first. A branch with a base has no such check.
+        is_fresh = not self.cache.lease or bool(self.cache.base)
+        tip = self._reread(run) if is_fresh else self.cache.lease
         while True:
             try:
-                snapshot, changes = self._evaluate(operations, tip)
+                snapshot = self.snapshot(tip)
+                changes = _changes_of(run.operations, snapshot)
             except SymphError as error:
                 if is_fresh and not self._can_begin_again(error, run):
                     raise
                 tip, is_fresh = self._reread(run), True
                 continue
             edits = all_edits(changes)
-            if not edits:
-                if is_fresh:
-                    return PushResult(commit=None, changes=changes, moved=run.moved)
+            if not edits and not is_fresh:
                 tip, is_fresh = self._reread(run), True
                 continue
-            commit = self._write(snapshot, edits, changes, run)
+            if not edits and tip == (self.cache.tip or ""):
+                return PushResult(commit=None, changes=changes, moved=run.moved)
+            # Without edits it is the merge of a stale branch.
+            commit = self._write(snapshot, edits, changes, run) if edits else tip
             answer = push(self.cache, commit, self.cache.lease, timeout_s=self._left(run))
             done = PushResult(commit=commit, changes=changes, moved=run.moved, heard=answer.heard)
             if answer.is_done:
                 self.cache.remember_tip(commit)
                 return done
             landed = self._after_refusal(answer, commit, tip, run)
-            if landed is None:
-                return replace(done, commit=run.arrived, was_lost=True, moved=run.moved)
+            if run.arrived:
+                return replace(done, commit=run.arrived, was_lost=True)
             run.moved += is_fresh and landed != tip
             tip, is_fresh = landed, True
 
-    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str | None:
-        """Return the tip for the next attempt; None if the commit arrived after all. Raises if no attempt is left."""
+    def _after_refusal(self, answer: Answer, commit: str, tip: str, run: Run) -> str:
+        """Return the new tip, and set `run.arrived` if the commit is there. Raises if no attempt is left."""
         if answer.was_sent:
-            run.base = run.base or tip
+            run.base = run.base or self.cache.lease
             run.sent.add(commit)
         new_tip = self._reread(run)
-        if arrived := self._arrived(new_tip, run):
-            run.arrived = arrived
-            return None
-        if new_tip == tip:
-            self._raise_if_final(answer, run)
-        else:
+        if run.sent and new_tip:
+            # Search all commits since the first attempt, even if the history was truncated or the cache recreated.
+            fetch_since(self.cache, new_tip, run.base, self._left(run))
+            run.arrived = next((commit for commit in history(self.cache.repo, new_tip) if commit in run.sent), "")
+        if run.arrived:
+            return new_tip
+        if new_tip != tip:
             run.attempts.silent_since = None
-        self._wait(run, answer.text)
+        elif answer.is_final or run.attempts.is_over():
+            what = f"{self.cache.url} does not take the commit: {answer.text}"
+            raise answer.ended.failure(what, f"branch {self.cache.branch}", answer.next)
+        else:
+            run.attempts.tell(answer.text)
+        pause = run.attempts.pause_s()
+        if time.monotonic() + pause > run.deadline:
+            tries = f"within {self._timeout_s:g} s ({run.attempts.tries} tries)"
+            what, step = f"{self.cache.url} did not take the commit {tries}", "try again when the branch is less busy"
+            raise ToolFailed(what, f"the last answer was: {answer.text}", f"nothing was published; {step}")
+        time.sleep(pause)
         return new_tip
-
-    def _arrived(self, tip: str, run: Run) -> str | None:
-        """Return the newest sent commit that is part of `tip`.
-
-        Searches all commits since the first attempt, even if the history was truncated or the cache was recreated.
-        """
-        if run.sent and tip:
-            fetch_since(self.cache, tip, run.base, self._left(run))
-        return find_commit(self.cache.repo, tip, run.sent)
-
-    def _raise_if_final(self, answer: Answer, run: Run) -> None:
-        """Raise if the server refused permanently, or has been failing for too long."""
-        if answer.is_final or run.attempts.is_over():
-            raise answer.ended.failure(
-                f"{self.cache.url} does not take the commit: {answer.text}",
-                f"branch {self.cache.branch}",
-                answer.next,
-            )
-        run.attempts.tell(answer.text)
-
-    def _evaluate(self, operations: Sequence[Operation], tip: str) -> tuple[Snapshot, tuple[Change, ...]]:
-        snapshot = snapshot_of(self.cache, tip, self.folder)
-        return snapshot, _changes_of(operations, snapshot)
 
     def _can_begin_again(self, error: SymphError, run: Run) -> bool:
         """Return True after recreating an unreadable cache, once; an operation's error is final."""
@@ -299,28 +260,12 @@ class Store:
         check_edits(snapshot, edits)
         if self.folder:
             # Raises Conflict if a file is in the place of the folder.
-            snapshot_of(self.cache, snapshot.commit, "").folder(self.folder)
+            self.snapshot(snapshot.commit, "").folder(self.folder)
         files = {below(self.folder, path): content for path, content in edits.items()}
-        algorithm = self.cache.algorithm
-        blobs = {file_entry(content, algorithm).oid for content in edits.values() if content is not None}
-        tree = import_tree(self.cache.repo, snapshot.commit, files, algorithm)
-        self.cache.note_blobs(blobs)
-        parents = [snapshot.commit] if snapshot.commit else []
-        return self.write_commit(tree, parents, message_of(changes, self._trailers), run.time)
-
-    def write_commit(self, tree: str, parents: Sequence[str], message: str, now: int) -> str:
-        """Write a commit of a tree in the cache and return its id. Needs the lock of the cache."""
-        author, committer = self.author.name, self.author.committer or self.author.name
-        return write_commit(
-            self.cache.repo,
-            tree,
-            parents,
-            message,
-            author=author,
-            committer=committer,
-            now=now,
-            is_signed=self.author.is_signed,
-        )
+        algorithm, message = self.cache.algorithm, message_of(changes, self._trailers)
+        commit = write_edits(self.cache.repo, snapshot.commit, files, message, self.author, run.time, algorithm)
+        self.cache.note_blobs({file_entry(content, algorithm).oid for content in edits.values() if content is not None})
+        return commit
 
     def _reread(self, run: Run) -> str:
         """Return the tip; if the server answers others, and not this cache, recreate the cache.
@@ -329,23 +274,29 @@ class Store:
         """
         depth = None if self.cache.tip and run.sent else 1
         try:
-            return fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
+            return self._merged(run) or fetch_tip(self.cache, depth=depth, timeout_s=self._left(run))
         except ToolUnreachable:
-            if not is_reachable(self.cache, self._left(run)):
+            if list_heads(self.cache, self._left(run)).status:
                 raise
             self.cache.drop()
             self.cache.prepare()
             return fetch_tip(self.cache, timeout_s=self._left(run))
 
-    def _wait(self, run: Run, text: str) -> None:
-        pause = run.attempts.pause_s()
-        if time.monotonic() + pause > run.deadline:
-            raise ToolFailed(
-                f"{self.cache.url} did not take the commit within {self._timeout_s:g} s ({run.attempts.tries} tries)",
-                f"the last answer was: {text}",
-                "nothing was published; try again when the branch is less busy",
-            )
-        time.sleep(pause)
+    def _merged(self, run: Run) -> str:
+        """Return the tip of a branch with a base, merged with that if it is stale; empty for any other branch."""
+        sides = fetch_branch_and_base(self.cache, self._left(run)) if run.operations else None
+        if sides is None:
+            return ""
+        tree = merged_tree(self.cache, *sides, run.operations, self.folder)
+        if not tree:
+            return sides[0]
+        text = f"{self.cache.branch} lacks commits of {self.cache.base}"
+        if not run.time:
+            self.cache.notice(f"{text}: they would be merged into it first; this is the result after that")
+            return tree
+        self.cache.notice(f"{text}: merged into it, and everything is decided again")
+        message = f"merge {self.cache.base} into {self.cache.branch}\n\nSymph-Op: merge\n"
+        return write_commit(self.cache.repo, tree, sides, message, self.author, run.time)
 
     def _left(self, run: Run) -> float:
         return max(1.0, min(60.0, run.deadline - time.monotonic()))

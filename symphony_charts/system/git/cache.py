@@ -12,6 +12,7 @@ import os
 import random
 import shutil
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from pathlib import Path
 from symphony_charts.errors import ToolFailed
 from symphony_charts.system.files import write_file
 from symphony_charts.system.git.objects import ObjectReader
-from symphony_charts.system.git.program import check_branch, check_url, git, git_version
+from symphony_charts.system.git.program import check_branch, check_url, git_version
 from symphony_charts.system.user_folders import HAS_FILE_LOCKS
 
 if sys.platform != "win32":
@@ -46,6 +47,7 @@ class Cache:
         self.branch = check_branch(branch)
         self.notice = notice
         self._reader: ObjectReader | None = None
+        self._mutex, self._is_held = threading.RLock(), False
         self.base = check_branch(base) if base else ""
         key = hashlib.sha256(f"{self.url}\0{branch}".encode()).hexdigest()[:20]
         # Without file locks each process has its own cache.
@@ -54,22 +56,25 @@ class Cache:
 
     @contextlib.contextmanager
     def locked(self, timeout_s: float) -> Iterator[None]:
-        """Hold the cache for this process; the lock vanishes with the process. Raises ToolFailed on timeout."""
-        handle = self._open_lock()
-        try:
-            _wait_for(handle, timeout_s, self.folder)
-            yield
-        finally:
-            self._close_reader()
-            os.close(handle)
-
-    def _open_lock(self) -> int:
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        except OSError as error:
-            what = f"cannot write the cache of the repository: {error.strerror}"
-            raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
+        """Hold the cache for this thread, which may hold it already. Raises ToolFailed on timeout."""
+        with self._mutex:
+            if self._is_held:
+                yield
+                return
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                what = f"cannot write the cache of the repository: {error.strerror}"
+                raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a writable folder") from error
+            try:
+                _wait_for(handle, timeout_s, self.folder)
+                self._is_held = True
+                yield
+            finally:
+                self._is_held = False
+                self._close_reader()
+                os.close(handle)
 
     def prepare(self, algorithm: str = "sha1") -> None:
         """Make the repository if it is missing or has grown too much; needs the lock.
@@ -77,8 +82,10 @@ class Cache:
         A new one has the object format `algorithm`. The remote reports another format only when it is asked.
         Raises ToolFailed if it cannot be made, and ToolMissing if git is missing or too old.
         """
-        if self.repo.is_dir() and self._is_overgrown():
-            self.drop()
+        # Only the names: an entry for each would take longer.
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS:  # noqa: PTH208
+                self.drop()
         if (self.folder / "made").is_file() and (self.repo / "config").is_file():
             return
         # Check git's version only when a cache is created: the check takes 5 ms.
@@ -146,29 +153,15 @@ class Cache:
             # A damaged record counts as missing: its content is requested again.
             return ""
 
-    def _is_overgrown(self) -> bool:
-        try:
-            return len(os.listdir(self.repo / "objects" / "pack")) > 2 * _MAX_PACKS  # noqa: PTH208 - names only
-        except OSError:
-            return False
-
 
 def bare_repository(folder: Path, url: str, branch: str, algorithm: str) -> None:
     """Make an empty repository for one branch of the remote `url`, which git fetches missing objects from."""
     shutil.rmtree(folder, ignore_errors=True)
-    git(
-        None,
-        "init",
-        "--quiet",
-        "--bare",
-        "--template=",
-        f"--object-format={algorithm}",
-        "--",
-        str(folder),
-        timeout_s=30,
-    )
+    # As `git init --bare` makes one, without a process. Source: git help gitrepository-layout.
+    for name in ("objects/pack", "refs"):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+    (folder / "HEAD").write_text("ref: refs/heads/main\n")
     (folder / "config").write_text(_config(url, branch, algorithm))
-    (folder / "objects" / "pack").mkdir(exist_ok=True)
 
 
 def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:

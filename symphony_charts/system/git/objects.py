@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.system.git.program import UNSIGNED, git, reason_of, start_git
+from symphony_charts.system.git.program import UNSIGNED, Author, git, reason_of, start_git
 
 
 class ObjectReader:
@@ -69,20 +69,6 @@ class ObjectReader:
             process.wait()
 
 
-def read_objects(repo: Path, names: Sequence[str], timeout_s: float = 60.0) -> list[tuple[str, str, bytes] | None]:
-    """Return objects as `ObjectReader.read` does, by a process for them alone."""
-    with contextlib.closing(ObjectReader(repo, timeout_s)) as reader:
-        return reader.read(names)
-
-
-def find_commit(repo: Path, tip: str, commits: Iterable[str]) -> str | None:
-    """Return the newest of `commits` in the local history of `tip`, or None."""
-    wanted = set(commits) if tip else set()
-    if tip in wanted or not wanted:
-        return tip if wanted else None
-    return next((commit for commit in history(repo, tip) if commit in wanted), None)
-
-
 def history(repo: Path, tip: str) -> list[str]:
     """Return the commits that led to `tip` and itself, newest first, as far as they are here."""
     return git(repo, "rev-list", tip, timeout_s=60).text.split()
@@ -91,14 +77,19 @@ def history(repo: Path, tip: str) -> list[str]:
 _IMPORT_REF = "refs/symph/import"
 
 
-def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None], algorithm: str = "sha1") -> str:
-    """Write the tree of `commit` (empty: an empty tree) with `edits` (None removes) and return its name.
+def write_edits(
+    repo: Path, parent: str, edits: Mapping[str, bytes | None], message: str, author: Author, now: int, algorithm: str
+) -> str:
+    """Write a commit after `parent` (empty: the first one) with `edits` (None removes) and return its id.
 
-    Only the trees of edited folders are read. Raises ToolFailed if git cannot write it. Source: git help fast-import.
+    Only the trees of edited folders are read. Raises ToolFailed if git cannot write or sign it. Source: git help
+    fast-import.
     """
     _clear_import(repo)
-    parts = [f"commit {_IMPORT_REF}\nmark :1\ncommitter symph <> 0 +0000\ndata 0\n".encode()]
-    parts.append(f"from {commit}\n".encode() if commit else b"deleteall\n")
+    text = message.encode()
+    persons = f"author {author.name} {now} +0000\ncommitter {author.committer or author.name} {now} +0000\n"
+    parts = [f"commit {_IMPORT_REF}\nmark :1\n{persons}data {len(text)}\n".encode(), text]
+    parts.append(f"from {parent}\n".encode() if parent else b"deleteall\n")
     for path, content in sorted(edits.items(), key=lambda item: item[1] is not None):
         named = path.encode("utf-8", "surrogateescape")
         if content is None:
@@ -106,15 +97,18 @@ def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None], algo
         else:
             parts.append(b"M 100644 inline %s\ndata %d\n%s\n" % (named, len(content), content))
     # No ref remains: fetches would offer it to the server.
-    nothing = "0" * (64 if algorithm == "sha256" else 40)
-    parts.append(f"\nget-mark :1\nreset {_IMPORT_REF}\nfrom {nothing}\n\n".encode())
+    no_object = "0" * (64 if algorithm == "sha256" else 40)
+    parts.append(f"\nget-mark :1\nreset {_IMPORT_REF}\nfrom {no_object}\n\n".encode())
     argv = ("-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--force")
     ended = git(repo, *argv, input=b"".join(parts), check=False)
     if ended.status:
         _clear_import(repo)
         what = f"cannot write the cache of the repository: {reason_of(ended).text}"
         raise ended.failure(what, str(repo), "make room on the disk, or set SYMPH_STATE_DIR")
-    return f"{ended.text.strip()}^{{tree}}"
+    commit = ended.text.strip()
+    if not author.is_signed:
+        return commit
+    return write_commit(repo, f"{commit}^{{tree}}", [parent] if parent else [], message, author, now)
 
 
 def _clear_import(repo: Path) -> None:
@@ -123,31 +117,21 @@ def _clear_import(repo: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def write_commit(
-    repo: Path,
-    tree: str,
-    parents: Sequence[str],
-    message: str,
-    *,
-    author: str,
-    committer: str,
-    now: int,
-    is_signed: bool = False,
-) -> str:
-    """Write a commit of `tree` and return its id; author and committer are ``Name <mail>``, `now` is in seconds UTC.
+def write_commit(repo: Path, tree: str, parents: Sequence[str], message: str, author: Author, now: int) -> str:
+    """Write a commit of `tree` at the time `now` (seconds UTC) and return its id.
 
-    Git's own configuration says how a commit that `is_signed` is signed. Raises ToolFailed if that fails.
+    Git's own configuration says how a commit is signed. Raises ToolFailed if that fails.
     """
     env: dict[str, str] = {}
-    for role, person in (("AUTHOR", author), ("COMMITTER", committer)):
+    for role, person in (("AUTHOR", author.name), ("COMMITTER", author.committer or author.name)):
         name, _, mail = person.removesuffix(">").rpartition("<")
         env |= {f"GIT_{role}_NAME": name.strip(), f"GIT_{role}_EMAIL": mail, f"GIT_{role}_DATE": f"@{now} +0000"}
-    argv = ["-c", "i18n.commitEncoding=UTF-8", "commit-tree", *(["-S"] if is_signed else [])]
+    argv = ["-c", "i18n.commitEncoding=UTF-8", "commit-tree", *(["-S"] if author.is_signed else [])]
     argv += [word for parent in parents for word in ("-p", parent)]
     ended = git(repo, *argv, tree, input=message.encode(), env=env, check=False)
     if ended.status:
         reason = reason_of(ended)
-        step = f"check that git can sign: git commit -S; {UNSIGNED}" if is_signed else ""
+        step = f"check that git can sign: git commit -S; {UNSIGNED}" if author.is_signed else ""
         raise ended.failure(f"git did not make the commit: {reason.text}", next=step)
     return ended.text.strip()
 

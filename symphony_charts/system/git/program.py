@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from symphony_charts.errors import SpecError, SymphError, ToolFailed, ToolMissing
@@ -101,14 +100,8 @@ def check_url(url: str) -> str:
 def check_branch(branch: str) -> str:
     """Return `branch` if it is a valid branch name. Raises SpecError. Source: git help check-ref-format."""
     parts = branch.split("/")
-    is_bad = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
-    if (
-        is_bad
-        or branch.startswith("-")
-        or ".." in branch
-        or "@{" in branch
-        or re.search(r"[\0-\x20~^:?*\[\\\x7f]", branch)
-    ):
+    has_bad_part = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
+    if has_bad_part or branch.startswith("-") or re.search(r"\.\.|@\{|[\0-\x20~^:?*\[\\\x7f]", branch):
         raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
     return branch
 
@@ -125,9 +118,9 @@ class Reason:
     is_final: bool = False
 
 
-_PREFIX = re.compile(r"(?:(?:fatal|error|remote|hint|ERROR): *)+")
+_PREFIX = r"(?:(?:fatal|error|remote|hint|ERROR): *)+"
 # Lines that accompany every failure, or decoration.
-_NOISE = re.compile(
+_NOISE = (
     r"Could not read from remote repository\.|Please make sure you have the correct access rights|"
     r"and the repository exists\.|Warning: Permanently added .*|[^\w]*"
 )
@@ -160,18 +153,17 @@ _TELLING = (
     (r"File too large|No space left on device|Disk quota exceeded", _ROOM),
     (_REFUSED, _CHECK),
 )
-_PATTERNS = tuple((re.compile(pattern), step) for pattern, step in _TELLING)
 
 
 def reason_of(ended: Completed) -> Reason:
     """Return the reason from git's output: the first known pattern, else the last line that is not noise."""
     if ended.status == -getattr(signal, "SIGXFSZ", 25):
         return Reason(text="git may not write files of this size", next=_ROOM, is_final=True)
-    lines = [_PREFIX.sub("", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
-    telling = [line for line in lines if not _NOISE.fullmatch(line)]
-    for pattern, step in _PATTERNS:
+    lines = [re.sub(_PREFIX, "", line.strip(), count=1) for line in printable_lines(ended.error_text).split("\n")]
+    telling = [line for line in lines if not re.fullmatch(_NOISE, line)]
+    for pattern, step in _TELLING:
         for line in telling:
-            if pattern.search(line):
+            if re.search(pattern, line):
                 return Reason(text=line, next=step, is_final=True)
     said = telling[-1:] or [line for line in lines if line]
     return Reason(text=said[0] if said else f"git ended with status {ended.status}", next=_CHECK)
@@ -182,7 +174,7 @@ REACH_S = 4.0
 _PORTS = {"https": 443, "http": 80, "git": 9418}
 _PROXIES = ("https_proxy", "HTTPS_PROXY", "http_proxy", "ALL_PROXY", "all_proxy")
 # ssh://user@host:port/path, and scp's user@host:path.
-_SSH = re.compile(r"ssh://(?:[^@/]+@)?(?P<host>[^:/]+)(?::(?P<port>\d+))?/.*|(?!\w+://)(?:[^@/]+@)?(?P<bare>[^:/]+):.*")
+_SSH = r"ssh://(?:[^@/]+@)?(?P<host>[^:/]+)(?::(?P<port>\d+))?/.*|(?!\w+://)(?:[^@/]+@)?(?P<bare>[^:/]+):.*"
 
 
 def direct_address(url: str) -> tuple[str, int] | None:
@@ -200,12 +192,12 @@ def git_address(url: str) -> tuple[str, int] | None:
     None if git is configured to take another route (`insteadOf`, a proxy, a replacement for ssh), or if ssh has a
     connection timeout of its own, which takes precedence.
     """
-    if _SSH.fullmatch(url) is None and direct_address(url) is None:
+    if re.fullmatch(_SSH, url) is None and direct_address(url) is None:
         return None
     try:
         if _git_output("ls-remote", "--get-url", "--", url) != url:
             return None
-        match = _SSH.fullmatch(url)
+        match = re.fullmatch(_SSH, url)
         if match is None:
             return None if _git_output("config", "--get-urlmatch", "http.proxy", url) else direct_address(url)
         if os.environ.get("GIT_SSH_COMMAND") or os.environ.get("GIT_SSH") or _git_output("config", "core.sshCommand"):
@@ -216,9 +208,7 @@ def git_address(url: str) -> tuple[str, int] | None:
         return None
     settings = dict(line.partition(" ")[::2] for line in ended.text.splitlines())
     is_open = all(settings.get(key, "none") == "none" for key in ("proxycommand", "proxyjump", "connecttimeout"))
-    return (
-        (settings["hostname"], int(settings["port"])) if is_open and {"hostname", "port"} <= settings.keys() else None
-    )
+    return (settings["hostname"], int(settings["port"])) if is_open and "hostname" in settings else None
 
 
 def connection_fault(url: str) -> str:
@@ -299,48 +289,47 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
     git(None, "init", "-q", "--", str(folder))
     git(repo, "remote", "add", "--", "origin", repository)
     fetched = git(repo, "fetch", "-q", "--depth", "1", "origin", revision, timeout_s=_TIMEOUT_S, check=False)
-    if fetched.status == 0:
-        git(repo, *options, "checkout", "-q", "--detach", "-f", "FETCH_HEAD", timeout_s=_TIMEOUT_S)
-    else:
+    wanted = revision if fetched.status else "FETCH_HEAD"
+    if fetched.status:
         # The server does not serve single commits, or `revision` is an abbreviation: fetch everything, which also
         # resolves abbreviations.
         every = ("+refs/heads/*:refs/remotes/origin/*",)
         fetched = git(repo, "fetch", "-q", "--tags", "origin", *every, timeout_s=_TIMEOUT_S, check=False)
-        if fetched.status:
-            reason = reason_of(fetched)
-            raise fetched.failure(f"the repository {repository} cannot be read: {reason.text}", next=reason.next)
-        done = git(repo, *options, "checkout", "-q", "--detach", "-f", revision, timeout_s=_TIMEOUT_S, check=False)
-        if done.status:
-            raise done.failure(f'the repository {repository} has no revision "{revision}": {reason_of(done).text}')
+    if fetched.status:
+        reason = reason_of(fetched)
+        raise fetched.failure(f"the repository {repository} cannot be read: {reason.text}", next=reason.next)
+    done = git(repo, *options, "checkout", "-q", "--detach", "-f", wanted, timeout_s=_TIMEOUT_S, check=False)
+    if done.status:
+        raise done.failure(f'the repository {repository} has no revision "{revision}": {reason_of(done).text}')
     return git(repo, "rev-parse", "HEAD").text.strip()
 
 
-class Identity(NamedTuple):
-    """Author and committer of a commit, each as ``Name <mail>``; `is_signed`: git is set up to sign every commit."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Author:
+    """Author and committer of a commit (default: the author), as ``Name <mail>``; git signs it if it `is_signed`."""
 
-    author: str
-    committer: str
-    is_signed: bool
+    name: str
+    committer: str = ""
+    is_signed: bool = False
 
 
-def identity(configured_author: str = "") -> Identity:
-    """Return the identity from git's settings and environment.
+def author_of_commits(configured_author: str = "") -> Author:
+    """Return the author from git's settings and environment.
 
-    `configured_author` replaces the author, and the committer if git knows none. Raises SpecError if git knows
-    neither.
+    `configured_author` replaces the author, and the committer if git knows none. Raises SpecError without them.
     """
     lines = run(["git", "var", "-l"], timeout_s=10, check=False).text.splitlines()
     known = {key: value if equals else "true" for key, equals, value in (line.partition("=") for line in lines)}
-    committer = _ident("COMMITTER", known) or configured_author
-    author = configured_author or _ident("AUTHOR", known)
-    if not author or not committer:
-        raise SpecError.one(
-            "git does not know who makes this commit",
-            "author",
-            'git config --global user.name "Your Name"; git config --global user.email you@example.org',
-        )
+    committer = _ident("COMMITTER", known)
+    author = configured_author or (committer and _ident("AUTHOR", known))
+    if not author:
+        step = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
+        raise SpecError.one("git does not know who makes this commit", "author", step)
+    parts = re.fullmatch(r"\s*([^<>\0\n]*[^<>\0\s])\s*<([^<>\0\n]*)>\s*", author)
+    if parts is None:
+        raise SpecError.one(f'"{author}" is no author of a commit', "repository.author", "Your Name <you@example.org>")
     is_signed = known.get("commit.gpgsign", "").lower() not in ("", "false", "no", "off", "0")
-    return Identity(author, committer, is_signed)
+    return Author(name=f"{parts[1]} <{parts[2]}>", committer=committer, is_signed=is_signed)
 
 
 def _ident(role: str, known: Mapping[str, str]) -> str:

@@ -6,27 +6,30 @@ caller reads the tip again. The text only shows if a retry can help.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
 from symphony_charts.formats.printable import printable_line, printable_lines
 from symphony_charts.system.git.cache import TIP_REF, Cache, bare_repository
-from symphony_charts.system.git.objects import history, merge_base, read_objects
+from symphony_charts.system.git.objects import ObjectReader, history, merge_base
 from symphony_charts.system.git.program import connection_fault, git, reason_of
 from symphony_charts.system.subprocess_runner import Completed, progress_notice
 
-_NO_BRANCH = re.compile(r"couldn't find remote ref|Remote branch .* not found")
+# Patterns are compiled when something fails: that takes 10 ms.
+# A push that lost a race mentions locks or old values.
+_MAY_BE_RACE = r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected"
+_NO_BRANCH = r"couldn't find remote ref|Remote branch .* not found"
 _BASE_REF = "refs/symph/base"
 # Source: git's fetch-pack.c (versions 2 and 0 of the protocol) and send-pack.c.
-_MISMATCH = re.compile(r"mismatched algorithms|does not support this repository's (?:object format|hash algorithm)")
+_MISMATCH = r"mismatched algorithms|does not support this repository's (?:object format|hash algorithm)"
 
 
 class ToolUnreachable(ToolFailed):
@@ -39,7 +42,7 @@ PATIENCE_S = 15.0
 _FIRST_WAIT_S, _LOCAL_WAIT_S, _REMOTE_WAIT_S = 0.02, 1.0, 10.0
 # Failures of a connection or a server, which pass; a damaged cache has other words. Sources: git's remote-curl.c,
 # fetch-pack.c, pkt-line.c, connect.c; libcurl's strerror.c; OpenSSH's packet.c.
-_PASSING = re.compile(
+_PASSING = (
     r"returned error: (?:408|429|5\d\d)|RPC failed|early EOF|unexpected disconnect|hung up|expected (?:'|flush)"
     r"|bad line length|(?:Connection|Operation) (?:reset|timed out|closed|aborted)|Broken pipe|kex_exchange"
     r"|Temporary failure|Empty reply|Recv failure|Send failure|transfer closed|curl \d+|GnuTLS recv|unexpected eof"
@@ -66,6 +69,14 @@ class Attempts:
         self.silent_since = self.silent_since or now
         return now - self.silent_since > PATIENCE_S
 
+    def again(self, text: str) -> bool:
+        """Report the failure, wait, and return True; return False if no time is left."""
+        if self.is_over():
+            return False
+        self.tell(text)
+        time.sleep(self.pause_s())
+        return True
+
     def tell(self, text: str) -> None:
         if not self._is_told:
             self._cache.notice(f"{text}; trying again for {PATIENCE_S:g} s")
@@ -82,17 +93,22 @@ class Attempts:
 class Answer:
     """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have, whatever git printed.
 
-    `is_final`: the server refused, and would again. `text` is the reason, `next` the next step; `heard` lists the
-    server's own messages, line by line.
+    `is_final`: the server refused, and would again. `text` is the reason, `next` the next step.
     """
 
-    is_done: bool
-    was_sent: bool
-    is_final: bool
-    text: str
     ended: Completed
+    is_done: bool = False
+    was_sent: bool = False
+    is_final: bool = False
+    text: str = ""
     next: str = ""
-    heard: tuple[str, ...] = ()
+
+    @property
+    def heard(self) -> tuple[str, ...]:
+        """The lines that the server itself wrote: hooks and forges write after ``remote:``."""
+        lines = printable_lines(self.ended.error_text).split("\n")
+        texts = [line.removeprefix("remote:").strip() for line in lines if line.startswith("remote:")]
+        return tuple(filter(None, texts))
 
 
 def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -> str:
@@ -103,31 +119,27 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
     a retry may help, else ToolFailed.
     """
     ended = _fetch_branch(cache, cache.branch, depth, timeout_s)
-    is_of_base = bool(ended.status and cache.base and _NO_BRANCH.search(ended.error_text))
+    is_of_base = bool(ended.status and cache.base and re.search(_NO_BRANCH, ended.error_text))
     if is_of_base:
         ended = _fetch_branch(cache, cache.base, depth, timeout_s)
     if ended.status:
-        if _NO_BRANCH.search(ended.error_text):
+        if re.search(_NO_BRANCH, ended.error_text):
             if cache.lease:
-                raise _deleted(cache)
-            if not _has_branches(cache, timeout_s):
+                what = f"the branch {cache.branch} has been deleted; its last known commit is {cache.lease}"
+                step = f"git push {shlex.quote(cache.url)} {cache.lease}:refs/heads/{cache.branch}"
+                more = f"to start with an empty branch, remove {cache.folder}"
+                raise Conflict(what, cache.url, f"restore it from a clone: {step}; {more}")
+            heads = list_heads(cache, timeout_s)
+            _check(heads, cache.url)
+            if not heads.text.strip():
                 cache.remember_tip("")
                 return ""
             what = f"the repository has no branch {cache.base or cache.branch}"
             raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
-        raise _failed(ended, f"cannot read {cache.url}")
+        _check(ended, cache.url)
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip, is_of_base=is_of_base)
     return tip
-
-
-def _deleted(cache: Cache) -> Conflict:
-    step = f"restore it from a clone: git push {shlex.quote(cache.url)} {cache.lease}:refs/heads/{cache.branch}"
-    return Conflict(
-        f"the branch {cache.branch} has been deleted; its last known commit is {cache.lease}",
-        cache.url,
-        f"{step}; to start with an empty branch, remove {cache.folder}",
-    )
 
 
 def _fetch_branch(cache: Cache, branch: str, depth: int | None, timeout_s: float) -> Completed:
@@ -148,23 +160,23 @@ def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
     attempts, is_remade = Attempts(cache), False
     while True:
         ended = _ask(cache, repo, *argv, timeout_s=timeout_s, **options)
+        if not ended.status:
+            return ended
         text = ended.error_text
         if repo == cache.repo and not is_remade and _has_other_format(cache, text):
             is_remade = True
             continue
         reason = reason_of(ended)
         # Protocol version 0 also hangs up if a branch is missing.
-        is_answer = reason.is_final or _NO_BRANCH.search(text)
-        may_pass = not is_answer and (_PASSING.search(text) or reason.text == _NO_REASON)
-        if not ended.status or not may_pass or attempts.is_over():
+        is_answer = reason.is_final or re.search(_NO_BRANCH, text)
+        may_pass = not is_answer and (re.search(_PASSING, text) or reason.text == _NO_REASON)
+        if not may_pass or not attempts.again(f"cannot read {cache.url}: {reason.text}"):
             return ended
-        attempts.tell(f"cannot read {cache.url}: {reason.text}")
-        time.sleep(attempts.pause_s())
 
 
 def _has_other_format(cache: Cache, text: str) -> bool:
     """Return True, with an empty cache of the other object format, if git's `text` says that the remote has that."""
-    if not _MISMATCH.search(text):
+    if not re.search(_MISMATCH, text):
         return False
     other = "sha256" if cache.algorithm == "sha1" else "sha1"
     cache.drop()
@@ -198,21 +210,21 @@ def _ask(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
 def fetch_branch_and_base(cache: Cache, timeout_s: float = 60.0) -> tuple[str, str] | None:
     """Return the newest commits of the branch and of its base branch, with the history that they do not share.
 
-    None if the branch does not exist yet, has no base, or equals or directly follows the newest commit of its base.
-    Raises ToolUnreachable and ToolFailed.
+    None if the branch does not exist yet or has no base. The second is empty if the branch equals or directly follows
+    its base. Raises ToolUnreachable and ToolFailed.
     """
     if not cache.base or cache.base == cache.branch:
         return None
     refs = (f"+refs/heads/{cache.branch}:{TIP_REF}", f"+refs/heads/{cache.base}:{_BASE_REF}")
     ended = _fetch(cache, timeout_s, "--filter=blob:none", "--depth=1", "origin", *refs)
-    if ended.status and _NO_BRANCH.search(ended.error_text):
+    if ended.status and re.search(_NO_BRANCH, ended.error_text):
         return None
-    _check(cache, ended)
+    _check(ended, cache.url)
     tip, base = git(cache.repo, "rev-parse", TIP_REF, _BASE_REF).text.split()
     cache.remember_tip(tip)
     # The parents of the tip show this without any history.
     if tip == base or f"parent {base}\n" in git(cache.repo, "cat-file", "commit", tip).text.partition("\n\n")[0]:
-        return None
+        return tip, ""
     _deepen(cache, refs, lambda: bool(merge_base(cache.repo, tip, base)), timeout_s)
     return tip, base
 
@@ -230,14 +242,9 @@ def _deepen(cache: Cache, refs: Iterable[str], is_enough: Callable[[], bool], ti
     for depth in ("--deepen=50", "--unshallow"):
         if (cache.repo / "shallow").exists() and not is_enough():
             ended = _fetch(cache, timeout_s, "--filter=blob:none", depth, "origin", *refs)
-            if ended.status and _NO_BRANCH.search(ended.error_text):
+            if ended.status and re.search(_NO_BRANCH, ended.error_text):
                 return
-            _check(cache, ended)
-
-
-def _check(cache: Cache, ended: Completed) -> None:
-    if ended.status:
-        raise _failed(ended, f"cannot read {cache.url}")
+            _check(ended, cache.url)
 
 
 def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> None:
@@ -249,8 +256,7 @@ def fetch_files(cache: Cache, blobs: Iterable[str], timeout_s: float = 60.0) -> 
     argv += ["--filter=blob:none", "--stdin", "origin"]
     text = "".join(f"{oid}\n" for oid in sorted(wanted)).encode()
     ended = read(cache, cache.repo, *argv, input=text, timeout_s=timeout_s)
-    if ended.status:
-        raise _failed(ended, f"cannot read files from {cache.url}")
+    _check(ended, f"files from {cache.url}")
     cache.note_blobs(wanted)
 
 
@@ -267,37 +273,27 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
     except ToolFailed as error:
         # Timeout: git was stopped, but the server may still process the push.
         late = Completed(argv=tuple(error.argv), status=-1, stdout=b"", stderr=b"", seconds=error.seconds)
-        return Answer(is_done=False, was_sent=True, is_final=False, text=error.what, ended=late)
+        return Answer(was_sent=True, text=error.what, ended=late)
     if ended.status == 0:
-        return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_server_messages(ended))
+        return Answer(is_done=True, was_sent=True, ended=ended)
     if _has_other_format(cache, ended.error_text):
         # An empty repository shows its format only here.
-        text = f"the repository names objects by {cache.algorithm}"
-        return Answer(is_done=False, was_sent=False, is_final=False, text=text, ended=ended)
+        return Answer(text=f"the repository names objects by {cache.algorithm}", ended=ended)
     verdict = _verdict(ended.text)
-    is_ours = verdict.startswith("[rejected]")
-    is_refused = verdict.startswith("[remote rejected]") and not _may_be_race(verdict)
+    is_refused = verdict.startswith("[remote rejected]") and not re.search(_MAY_BE_RACE, verdict)
     reason = reason_of(ended)
     return Answer(
-        is_done=False,
-        was_sent=not is_ours,
+        ended=ended,
+        was_sent=not verdict.startswith("[rejected]"),
         is_final=is_refused or (not verdict and reason.is_final),
         text=verdict or reason.text,
         next=_remediation(ended) if is_refused else reason.next,
-        heard=_server_messages(ended),
-        ended=ended,
     )
 
 
-def is_reachable(cache: Cache, timeout_s: float = 60.0) -> bool:
-    """Return True if git can read the remote without the cache: then the cache is the problem."""
-    return read(cache, None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s).status == 0
-
-
-def _has_branches(cache: Cache, timeout_s: float) -> bool:
-    ended = read(cache, cache.repo, "ls-remote", "--quiet", "--heads", "origin", timeout_s=timeout_s)
-    _check(cache, ended)
-    return bool(ended.text.strip())
+def list_heads(cache: Cache, timeout_s: float = 60.0) -> Completed:
+    """List the branches without the cache: if that works and a fetch does not, the cache is the problem."""
+    return read(cache, None, "ls-remote", "--quiet", "--heads", "--", cache.url, timeout_s=timeout_s)
 
 
 def _verdict(porcelain: str) -> str:
@@ -309,52 +305,32 @@ def _verdict(porcelain: str) -> str:
     return ""
 
 
-def _server_messages(ended: Completed) -> tuple[str, ...]:
-    """Return the lines that the server itself wrote: hooks and forges write after ``remote:``."""
-    lines = [line.strip() for line in printable_lines(ended.error_text).split("\n") if line.startswith("remote:")]
-    return tuple(text for line in lines if (text := line.removeprefix("remote:").strip()))
-
-
 # Messages of forges: "Commits must have verified signatures", "Commit must be signed", "unsigned commit".
-_WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
+_WANTS_SIGNATURE = r"(?i)\b(un)?signed\b|\bsignatures?\b"
 
 
 def _remediation(ended: Completed) -> str:
-    if _WANTS_SIGNATURE.search(ended.error_text):
+    if re.search(_WANTS_SIGNATURE, ended.error_text):
         return "sign commits: git config commit.gpgsign true, with a user.signingkey"
     if "currently checked out" in ended.error_text + ended.text:
         return "give a bare repository (git clone --bare makes one), or another branch: --branch NAME"
     return "if the branch is protected, push a branch for review: --branch NAME"
 
 
-def _may_be_race(verdict: str) -> bool:
-    """Return True if another push may be the cause: a lost compare-and-swap mentions locks or old values."""
-    return bool(
-        re.search(r"lock|failed to update|old value|atomic|non-fast-forward|stale|fetch first|expected", verdict)
-    )
-
-
-def _failed(ended: Completed, what: str) -> ToolFailed:
-    reason = reason_of(ended)
-    kind = ToolFailed if reason.is_final else ToolUnreachable
-    return kind(
-        f"{what}: {reason.text}",
-        next=reason.next,
-        argv=ended.argv,
-        status=ended.status,
-        stdout=ended.text,
-        stderr=ended.error_text,
-        seconds=ended.seconds,
-    )
+def _check(ended: Completed, what: str) -> None:
+    if ended.status:
+        reason = reason_of(ended)
+        kind = ToolFailed if reason.is_final else ToolUnreachable
+        raise ended.failure(f"cannot read {what}: {reason.text}", next=reason.next, kind=kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """One commit: id, author as ``Name <mail>``, time as ISO 8601 in UTC, and message."""
+    """One commit: id, author as ``Name <mail>``, time in seconds UTC, and message."""
 
     oid: str
     author: str
-    at: str
+    time: int
     message: str
 
 
@@ -374,7 +350,7 @@ class Log:
             argv = ["log", "--fixed-strings", f"--grep={text}", f"--format={fields}", TIP_REF, "--"]
             records = git(self._repo, *argv, timeout_s=timeout_s).text.split("\x01")
         parts = [record.strip("\n").split("\0") for record in records if record.strip("\n")]
-        return [Commit(oid=part[0], author=part[1], at=_text(int(part[2])), message=part[3]) for part in parts]
+        return [Commit(oid=part[0], author=part[1], time=int(part[2]), message=part[3]) for part in parts]
 
     def read(self, names: Sequence[str], timeout_s: float = 120.0) -> list[bytes | None]:
         """Return files of old commits, named ``COMMIT:PATH``; None for a missing one."""
@@ -382,15 +358,12 @@ class Log:
         with self._cache.locked(timeout_s):
             while True:
                 try:
-                    objects = read_objects(self._repo, names, timeout_s)
+                    with contextlib.closing(ObjectReader(self._repo, timeout_s)) as reader:
+                        return [None if item is None else item[2] for item in reader.read(names)]
                 except ToolFailed as error:
                     # Git fetches the files by itself, and hides why it failed.
-                    if attempts.is_over():
+                    if not attempts.again(error.what):
                         raise
-                    attempts.tell(error.what)
-                    time.sleep(attempts.pause_s())
-                else:
-                    return [None if item is None else item[2] for item in objects]
 
     def _fetch(self, timeout_s: float) -> None:
         algorithm = self._cache.algorithm
@@ -401,10 +374,4 @@ class Log:
         refspec = f"+refs/heads/{self._cache.branch}:{TIP_REF}"
         argv = ["fetch", "--quiet", "--no-tags", "--no-write-commit-graph", "--filter=tree:0", "origin", refspec]
         ended = read(self._cache, self._repo, *argv, timeout_s=timeout_s)
-        if ended.status:
-            reason = reason_of(ended)
-            raise ToolFailed(f"cannot read the history of {self._cache.url}: {reason.text}", next=reason.next)
-
-
-def _text(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        _check(ended, f"the history of {self._cache.url}")

@@ -54,8 +54,7 @@ class GitWalk(RuleBasedStateMachine):
             root="deploy/charts" if number % 3 == 2 else "",
             object_format="sha256" if number % 5 == 3 else "sha1",
         )
-        self.is_flux = number % 2 == 1
-        if self.is_flux:
+        if number % 2 == 1:
             source = {"metadata": {"name": "walk", "namespace": "flux-system"}}
             commit(self.world.bare, {self.world.path("bootstrap/flux-source.yaml"): dump(source)})
         chain = self.world.chain()
@@ -244,7 +243,9 @@ class GitWalk(RuleBasedStateMachine):
         path = _pointer(env, key)
         text = git(self.world.bare, "show", f"main:{self.world.path(path)}")
         documents: list[Any] = list(yaml.safe_load_all(text))
-        (documents[0]["spec"] if self.is_flux else documents[0])["values"] = nested(values)
+        # A rewind may have taken the commit away that made the repository one for Flux.
+        is_release = documents[0].get("kind") == "HelmRelease"
+        (documents[0]["spec"] if is_release else documents[0])["values"] = nested(values)
         if way == "newer":
             documents[-1] |= {"apiVersion": "symph.dev/v1.1", "approvedBy": ["cy"]}
         now = Deployed(version=runs.now.version, values=values, settings=runs.now.settings)

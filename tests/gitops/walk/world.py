@@ -46,7 +46,8 @@ class Answer:
 
     @property
     def was_stopped(self) -> bool:
-        return self.status in (-signal.SIGKILL, -signal.SIGINT, 130)
+        # The last is Python's word for an interrupt before symph begins, on a busy machine.
+        return self.status in (-signal.SIGKILL, -signal.SIGINT, 130) or "Could not import runpy" in self.err
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
