@@ -23,7 +23,6 @@ from symphony_charts.local.machine.machine import check_capacity, check_out_all,
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.plan.records import Gpus, LocalPlan, PlannedProcess
-from symphony_charts.local.plan.resources import gpu_requests
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import (
@@ -232,10 +231,8 @@ def _start(
     # Microseconds, so that ids of later runs sort later.
     run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
     run = Run(home() / experiment.name / run_id)
-    _restore_supervisors(experiment)
-    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, port_lock(experiment):
-        # A supervisor must be started while the GPU locks are held, so that it inherits them.
-        _begin(run, experiment, services, folder, watched, gpus, None if gpus.ids else spare)
+    with take_gpus(experiment, share=share_gpus) as gpus, port_lock(experiment):
+        _begin(run, experiment, services, folder, watched, gpus, spare)
     return run
 
 
@@ -427,18 +424,6 @@ def exit_status(run: Run) -> int:
     """Return the exit status of a run that is over: 0, or the status of the first failed process (1 if unknown)."""
     state = run.state()
     return (state.failed.status or 1) if state.failed else int(bool(state.cause))
-
-
-def _restore_supervisors(experiment: Experiment) -> None:
-    """Restart the killed supervisors of runs on GPUs before `experiment` takes any.
-
-    Such runs have processes on their GPUs but no locks; a new supervisor takes the locks again.
-    """
-    if gpu_requests(experiment):
-        for run in live_runs():
-            is_ours = run.experiment != experiment.name and run.location.verdict == "here" and not damage_of(run)
-            if is_ours and any(process.gpus for process in run.plan().processes):
-                ensure_supervised(run)
 
 
 def ensure_supervised(run: Run) -> None:

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from symphony_charts.backend.status import Try
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local import tmux_client
-from symphony_charts.local.machine.gpus import release_gpus, restore_gpu_locks
 from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, note_try, write_supervisor
 from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
@@ -49,7 +48,7 @@ from symphony_charts.local.supervisor.shutdown import (
 from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
-from symphony_charts.system.processes import is_running, send_signal
+from symphony_charts.system.processes import send_signal
 
 # Retry failed writes after this pause, in seconds; the disk may have room again.
 _RETRY_S = 1.0
@@ -81,7 +80,6 @@ class Supervisor:
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
         raise_descriptor_limit(len(self.slots))
-        restore_gpu_locks(run, self.plan, self._gpus())
         self._events: deque[Event] = deque()
         self._is_deciding = False
         self._handlers = {
@@ -216,7 +214,7 @@ class Supervisor:
         return goes_on(self.phase, self.plan.processes[slot])
 
     def _free(self, event: Event, *, is_settled: bool) -> None:
-        """Free the GPUs of processes that have ended with the run, and kill what they left running.
+        """Kill what processes that have ended with the run left running.
 
         Once all of them have ended, their last output is in their logs.
         """
@@ -227,20 +225,6 @@ class Supervisor:
                 self.panes.kill_leftovers()
         if is_settled and self.panes.server is not None:
             await_output(self.run, self.panes.server, lambda slot: slot not in self.panes)
-        release_gpus(self.plan, self._gpus())
-
-    def _gpus(self) -> set[str]:
-        """Return the GPUs of the processes that run or may start again."""
-
-        def is_needed(slot: int) -> bool:
-            process = self.slots[slot]
-            if self.concluded is None or is_running(process.wrapper):
-                return True
-            return self._goes_on(slot) and process.phase not in ("done", "failed", "stopped")
-
-        return {
-            gpu for process in self.plan.processes if process.gpus and is_needed(process.slot) for gpu in process.gpus
-        }
 
     # Actions
 
