@@ -1,9 +1,7 @@
 """Start the supervisor of a run: both ends of the channel between `up` and a new supervisor.
 
 Messages are lines of JSON. `up` sends an order: the folder of a run to supervise, and for a start what tmux needs; once
-the folder is complete, a second one. The supervisor answers with the number of panes, or with an error. tmux answers no
-client until it has started everything, so each wrapper reports its slot itself, through the pipe ``born`` in the run's
-folder (lines of slot and pid).
+the folder is complete, a second one. The supervisor answers with the number of panes, or with an error.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,7 @@ import msgspec
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.run_files import SUPERVISOR
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop
+from symphony_charts.local.supervisor.loop import Loop
 
 # Timeout, in seconds, for a busy machine to import a program, and to start or list a thousand panes.
 _PATIENCE_S = 90.0
@@ -108,8 +105,8 @@ if sys.platform != "win32":
 
 # Besides a pidfd for each process: state, logs, probes, and Python's own files.
 _SPARE_FDS = 64
-# At most this fraction of the start time (1/5) goes into writing the state.
-_SAVING = 5
+# Interval for checking if a thread has ended, in seconds.
+_TURN_S = 0.005
 
 
 class StartupChannel:
@@ -177,47 +174,20 @@ def raise_descriptor_limit(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
 
 
-def attend_start(
-    loop: Loop, pipe: Path, start: Callable[[], None], started: Callable[[int, int], None], save: Callable[[], object]
-) -> None:
-    """Call `start` in a thread, and until it has ended `started` with slot and pid of each wrapper, and `save`.
-
-    Raises the SymphError that `start` raises.
-    """
-    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    ended, end = os.pipe2(os.O_CLOEXEC)
-    rest, errors = b"", []
+def run_beside(loop: Loop, work: Callable[[], None]) -> None:
+    """Call `work` in a thread while the loop turns. Raises the SymphError that it raises."""
+    errors: list[SymphError] = []
 
     def call() -> None:
         try:
-            start()
+            work()
         except SymphError as error:
             errors.append(error)
-        finally:
-            os.close(end)
 
-    def read() -> None:
-        nonlocal rest
-        *lines, rest = (rest + os.read(reader, 1 << 16)).split(b"\n")
-        for fields in (line.split() for line in lines):
-            # Processes of the run can write to this pipe as well; ignore invalid lines.
-            if len(fields) == 2 and all(field.isdigit() for field in fields):
-                started(int(fields[0]), int(fields[1]))
-
-    saved_until, thread = 0.0, threading.Thread(target=call)
-    loop.watch(reader, read)
-    loop.watch(ended, thread.join)
+    thread = threading.Thread(target=call)
     thread.start()
     while thread.is_alive():
-        began = time.monotonic()
-        if began >= saved_until:
-            save()
-            saved_until = began + _SAVING * (time.monotonic() - began)
-        else:
-            loop.later(saved_until - began, lambda: None)
+        loop.later(_TURN_S, lambda: None)
         loop.turn()
-    for descriptor in (reader, ended):
-        loop.forget(descriptor)
-        os.close(descriptor)
     if errors:
         raise errors[0]

@@ -19,12 +19,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check, PlannedProcess
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop, ProbeFailed, Readiness
+from symphony_charts.local.supervisor.decisions import Event
+from symphony_charts.local.supervisor.loop import Loop
 from symphony_charts.system import processes
 
 if TYPE_CHECKING:
@@ -173,11 +174,11 @@ def _cut_after(left_s: float, connection: http.client.HTTPConnection) -> Iterato
 _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
 
 
-Report: TypeAlias = Callable[[Readiness | ProbeFailed], None]
+Report: TypeAlias = Callable[[Event], None]
 
 
 class Probing:
-    """The checks of one start of the process in `slot`; calls `report` with what they find."""
+    """The checks of one start of the process in `slot`; calls `report` with the event for what they find."""
 
     def __init__(
         self,
@@ -234,8 +235,8 @@ class Probing:
         is_settled = health.note(passed)
         if is_settled and not passed and check.role != "ready":
             self.stop()
-            probe: Literal["startup", "liveness"] = "startup" if check.role == "started" else "liveness"
-            self._report(ProbeFailed(self._slot, probe, why, check.grace_s))
+            probe = "startup" if check.role == "started" else "liveness"
+            self._report(lambda step: step.probe_failed(self._slot, probe, why, check.grace_s))
             return
         if is_settled and check.role == "started":
             self._go_on()
@@ -256,11 +257,11 @@ class Probing:
         news = (is_ready, "" if is_ready else why)
         if news != self._announced:
             self._announced = news
-            self._report(Readiness(self._slot, *news))
+            self._report(lambda step: step.readiness(self._slot, *news))
 
 
 class Checks:
-    """The current checks of all processes of a run; calls `report` with what they find."""
+    """The current checks of all processes of a run; calls `report` with the event for what they find."""
 
     def __init__(self, run: Run, loop: Loop, report: Report) -> None:
         self._run, self._loop, self._report = run, loop, report
