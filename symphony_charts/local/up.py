@@ -40,11 +40,11 @@ from symphony_charts.local.status import still_running
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import Action, request
 from symphony_charts.local.supervisor.shutdown import (
-    await_supervisor,
     damage_of,
     end_damaged,
     kill_everything,
     mark_lost,
+    reap,
     remove_private,
     require_here,
     stop,
@@ -393,12 +393,6 @@ def is_over(run: Run) -> bool:
     return False
 
 
-def _has_lasting(run: Run) -> bool:
-    with contextlib.suppress(NotFound, ToolFailed):
-        return any(process.at_end == "stay" for process in run.plan().processes)
-    return False
-
-
 def is_over_within(run: Run, seconds: float | None) -> bool:
     """Return True if a run is over within `seconds` (None: while its supervisor lives). Raises as `wait`."""
     if is_over(run):
@@ -407,16 +401,17 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
     if run.location.verdict == "lost":
         raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.location.words}')
     ensure_supervised(run)
-    if not _has_lasting(run):
-        await_supervisor(run, seconds)
-        return not run.is_live
     deadline = None if seconds is None else time.monotonic() + seconds
-    with Changes([run.folder]) as watched, verified(run.supervisor) as supervisor:
-        while not is_over(run):
+    record = run.supervisor
+    with Changes([run.folder]) as watched, verified(record) as supervisor:
+        # The supervisor of a run that has ended still cleans up.
+        while supervisor is not None and not (run.is_live and is_over(run)):
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if supervisor is None or left == 0.0 or has_ended_within(supervisor, 0.0):
+            if left == 0.0 or has_ended_within(supervisor, 0.0):
                 break
             watched.wait(left, supervisor)
+    if record is not None:
+        reap(record)
     return is_over(run)
 
 

@@ -52,8 +52,8 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
         if error.errno not in _NO_LOCKS:
             raise _unusable(path, error) from error
         of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
-        with runtime_folder("locks") as folder:
-            descriptor = open_owned(folder, f"{of_this_state}.{name}")
+        with runtime_folder() as folder:
+            descriptor = open_owned(folder, f"{of_this_state}.{name}.lock")
         is_ours = _has_set_within(descriptor, timeout_s)
     if not is_ours:
         holder = _holder(descriptor)
@@ -187,14 +187,14 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def exclusive(folder: str, timeout_s: float) -> Iterator[None]:
-    """Hold the lock of a folder in the runtime folder. Raises ToolFailed on timeout."""
-    with runtime_folder(folder) as opened:
-        descriptor = open_owned(opened, "lock")
+def exclusive(name: str, timeout_s: float) -> Iterator[None]:
+    """Hold a lock of this machine, the file ``NAME.lock`` of the runtime folder. Raises ToolFailed on timeout."""
+    with runtime_folder() as folder:
+        descriptor = open_owned(folder, f"{name}.lock")
     try:
         if not _has_set_within(descriptor, timeout_s):
             what = f"another process has held the lock for {timeout_s:g} s"
-            raise ToolFailed(what, str(runtime_dir() / folder))
+            raise ToolFailed(what, str(runtime_dir() / f"{name}.lock"))
         yield
     finally:
         os.close(descriptor)

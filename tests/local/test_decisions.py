@@ -18,10 +18,10 @@ from symphony_charts.local.supervisor.decisions import (
     Event,
     Later,
     describe_status,
+    has_result,
     restart_decision,
     startable,
     unreachable,
-    verdict,
 )
 from tests.local.records import plan_of, planned, process_state, run_state, transition
 
@@ -300,20 +300,20 @@ def test_whoever_waits_for_a_failed_process_is_given_up_and_so_are_those_behind_
 
 
 def test_a_run_has_finished_when_its_aims_have_succeeded() -> None:
-    assert verdict(at("done", "running"), [planned(), planned()], aims=[0]) == "finished"
-    assert verdict(at("failed", "running"), [planned(), planned()], aims=[0]) is None
+    assert has_result(at("done", "running"), [planned(), planned()], aims=[0])
+    assert not has_result(at("failed", "running"), [planned(), planned()], aims=[0])
 
 
 def test_services_do_not_keep_a_run_whose_finite_processes_have_ended() -> None:
     plans = [planned(), planned(is_service=True)]
-    assert verdict(at("failed", "running"), plans, aims=[0]) == "ended"
-    assert verdict(at("running", "running"), plans, aims=[0]) is None
+    assert has_result(at("failed", "running"), plans, aims=[0])
+    assert not has_result(at("running", "running"), plans, aims=[0])
 
 
 def test_a_run_of_services_ends_with_the_last_of_them() -> None:
     plans = [planned(is_service=True), planned(is_service=True)]
-    assert verdict(at("failed", "running"), plans, aims=[]) is None
-    assert verdict(at("failed", "failed"), plans, aims=[]) == "ended"
+    assert not has_result(at("failed", "running"), plans, aims=[])
+    assert has_result(at("failed", "failed"), plans, aims=[])
 
 
 def test_without_tmux_the_run_fails_and_no_process_is_to_blame() -> None:
@@ -440,4 +440,4 @@ def test_a_request_reaches_only_what_goes_on(event: Event) -> None:
 
 def test_a_run_of_services_does_not_end_with_their_steps() -> None:
     plans = [planned(is_step=True), planned(is_service=True)]
-    assert verdict(at("done", "running"), plans, aims=[]) is None
+    assert not has_result(at("done", "running"), plans, aims=[])

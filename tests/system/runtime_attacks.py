@@ -26,8 +26,7 @@ def attack(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], o
 
 
 def made(place: Path) -> None:
-    (place / "gpus").mkdir(parents=True, mode=0o700)
-    place.chmod(0o700)
+    place.mkdir(mode=0o700)
 
 
 def locked() -> object:
@@ -39,7 +38,7 @@ def locked() -> object:
 
 @attack
 def absent(place: Path, precious: Path) -> object:
-    return [locked(), place.stat().st_mode & 0o777, (place / "gpus").stat().st_mode & 0o777]
+    return [locked(), place.stat().st_mode & 0o777]
 
 
 @attack
@@ -76,7 +75,7 @@ def somebody_elses(place: Path, precious: Path) -> object:
 def hard_linked_lock(place: Path, precious: Path) -> object:
     """The file of the lock has a second name."""
     made(place)
-    os.link(precious, place / "gpus" / "lock")
+    os.link(precious, place / "gpus.lock")
     return locked()
 
 
@@ -84,21 +83,14 @@ def hard_linked_lock(place: Path, precious: Path) -> object:
 def piped_lock(place: Path, precious: Path) -> object:
     """The file of the lock is a pipe, on which a writer would block forever."""
     made(place)
-    os.mkfifo(place / "gpus" / "lock")
+    os.mkfifo(place / "gpus.lock")
     return locked()
 
 
 @attack
 def linked_lock(place: Path, precious: Path) -> object:
     made(place)
-    (place / "gpus" / "lock").symlink_to(precious)
-    return locked()
-
-
-@attack
-def linked_folder_in_it(place: Path, precious: Path) -> object:
-    place.mkdir(mode=0o700)
-    (place / "gpus").symlink_to(precious.parent)
+    (place / "gpus.lock").symlink_to(precious)
     return locked()
 
 

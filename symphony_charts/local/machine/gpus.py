@@ -25,9 +25,7 @@ from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import file_locks, subprocess_runner
 
-# A folder in the runtime folder.
-_FOLDER = "gpus"
-# Timeout for the lock, in seconds; checking out the Git volumes of another run may take this long.
+# Timeout for the lock of GPUs, in seconds; checking out the Git volumes of another run may take this long.
 _CHOOSING_S = 600.0
 
 
@@ -133,7 +131,7 @@ def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
         unused = "this machine has GPUs and no process asks for one, so none sees any; `gpus: 1` gives it one"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
-    with file_locks.exclusive(_FOLDER, _CHOOSING_S):
+    with file_locks.exclusive("gpus", _CHOOSING_S):
         yield _choose(experiment.name, requests, share=share)
 
 

@@ -388,7 +388,7 @@ class Transition:
             return
         if self.state.failed and self._planned[self.state.failed.slot].is_removed:
             self.state.failed = self._other_failure()
-        if verdict(self._processes, self._planned, self._plan.done_when) is not None:
+        if has_result(self._processes, self._planned, self._plan.done_when):
             self._conclude("failed" if self.state.failed else "finished")
 
     def _release(self, slot: int) -> None:
@@ -466,25 +466,22 @@ def unreachable(processes: Sequence[ProcessState], planned: Sequence[PlannedProc
         lost.update(more)
 
 
-def verdict(
-    processes: Sequence[ProcessState], planned: Sequence[PlannedProcess], aims: Sequence[int]
-) -> Literal["finished", "ended"] | None:
-    """Return `finished` if all `aims` have succeeded, `ended` if all finite processes have ended, None before that.
+def has_result(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess], aims: Sequence[int]) -> bool:
+    """Return True if all `aims` have succeeded, or all finite processes have ended.
 
     Services end with the last finite process; a run of services alone ends with the last of them. A run goes on while
     a command has stopped one of these, which another may start again.
     """
     if aims and all(processes[slot].phase == "done" for slot in aims):
-        return "finished"
+        return True
     there = [slot for slot in range(len(processes)) if not planned[slot].is_removed]
     finite = [slot for slot in there if not (planned[slot].is_service or planned[slot].is_step)] or there
-    has_ended = all(
+    return bool(finite) and all(
         processes[slot].phase in _ENDED
         and not processes[slot].is_stopped
         and not _awaits_restart(processes[slot], planned[slot])
         for slot in finite
     )
-    return "ended" if has_ended and finite else None
 
 
 def _awaits_restart(process: ProcessState, planned: PlannedProcess) -> bool:

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from symphony_charts.local.plan.records import Check, PlannedProcess
-from symphony_charts.local.runs import Run
+from symphony_charts.local.plan.records import Check
 from symphony_charts.local.supervisor.decisions import Event
 from symphony_charts.local.supervisor.loop import Loop
 from symphony_charts.system import processes
@@ -258,34 +257,6 @@ class Probing:
         if news != self._announced:
             self._announced = news
             self._report(lambda step: step.readiness(self._slot, *news))
-
-
-class Checks:
-    """The current checks of all processes of a run; calls `report` with the event for what they find."""
-
-    def __init__(self, run: Run, loop: Loop, report: Report) -> None:
-        self._run, self._loop, self._report = run, loop, report
-        self._attempts = Attempts(loop)
-        self._attended: dict[int, Probing] = {}
-
-    def attend(self, planned: PlannedProcess, *, started: float, is_ready: bool) -> None:
-        """Start the checks of a process that runs since `started` (seconds since 1970)."""
-        slot = planned.slot
-        wanted = [check for check in (*planned.health, *planned.checks) if not (check.automatic and is_ready)]
-        if wanted:
-            self._attended[slot] = Probing(
-                self._loop,
-                self._attempts,
-                slot,
-                wanted,
-                self._run.process_dir(slot),
-                started=started,
-                report=self._report,
-            )
-
-    def leave(self, slot: int) -> None:
-        if slot in self._attended:
-            self._attended.pop(slot).stop()
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ from symphony_charts.local.supervisor.launcher import (
 from symphony_charts.local.supervisor.logs import LogClock, LogPipes
 from symphony_charts.local.supervisor.loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.panes import Panes
-from symphony_charts.local.supervisor.probes import Checks
+from symphony_charts.local.supervisor.probes import Attempts, Probing
 from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.shutdown import (
     abandon,
@@ -77,7 +77,8 @@ class Supervisor:
             self.state.phase = "running"
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended, self._pane_closed)
-        self.checks = Checks(run, self.loop, self._dispatch)
+        self.attempts = Attempts(self.loop)
+        self.probing: dict[int, Probing] = {}
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
         raise_descriptor_limit(len(self.slots))
@@ -152,7 +153,7 @@ class Supervisor:
         self._dispatch(methodcaller("pane_closed", slot))
 
     def _ended(self, slot: int, *, is_observed: bool = True) -> None:
-        self.checks.leave(slot)
+        self._stop_checks(slot)
         status = self.panes.status_of(slot)
         ended = time.time() if is_observed or status is None else self._time_of("exit", slot)
         is_failure = status != 0 and self._goes_on(slot) and self.slots[slot].phase == "running"
@@ -208,7 +209,7 @@ class Supervisor:
                     action.delay_s, partial(self._dispatch, methodcaller(action.do, action.slot, action.at))
                 )
             elif action.do == "end":
-                self.checks.leave(action.slot)
+                self._stop_checks(action.slot)
                 self.panes.end(action.slot, action.grace_s)
             else:
                 self._handlers[action.do](action.slot)
@@ -250,8 +251,17 @@ class Supervisor:
             self._ended(slot)
 
     def _attend(self, slot: int) -> None:
-        process = self.slots[slot]
-        self.checks.attend(self.plan.processes[slot], started=process.started or time.time(), is_ready=process.ready)
+        process, planned = self.slots[slot], self.plan.processes[slot]
+        checks = [check for check in (*planned.health, *planned.checks) if not (check.automatic and process.ready)]
+        if checks:
+            folder, started = self.run.process_dir(slot), process.started or time.time()
+            self.probing[slot] = Probing(
+                self.loop, self.attempts, slot, checks, folder, started=started, report=self._dispatch
+            )
+
+    def _stop_checks(self, slot: int) -> None:
+        if slot in self.probing:
+            self.probing.pop(slot).stop()
 
     def _finish(self) -> None:
         left = kill_everything(self.run, self.panes.sessions, self.state.tmux)
