@@ -30,6 +30,31 @@ _PATIENCE_S = 90.0
 _ROOTS = [str(Path(__file__).parents[3]), str(Path(msgspec.__file__).parents[1])]
 
 
+class Channel:
+    """Messages between `up` and a supervisor through the socket `end`."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end, self._file = end, end.makefile("rb")
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """Send a message; `receive` shows if the other end is gone."""
+        with contextlib.suppress(OSError):
+            self._end.sendall(json.dumps(message).encode() + b"\n")
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for a message; return an empty one if the other end is closed or silent."""
+        line = b""
+        # A peer that exits without reading all of its input resets the connection.
+        with contextlib.suppress(OSError):
+            line = self._file.readline()
+        message: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+        return message
+
+    def close(self) -> None:
+        self._file.close()
+        self._end.close()
+
+
 class SupervisorProcess:
     """A supervisor that was just started; it exits if it is closed without a run.
 
@@ -37,9 +62,9 @@ class SupervisorProcess:
     """
 
     def __init__(self) -> None:
-        self._channel, theirs = socket.socketpair()
-        self._channel.settimeout(_PATIENCE_S)
-        self._log, self._is_starting_tmux = "", False
+        ours, theirs = socket.socketpair()
+        ours.settimeout(_PATIENCE_S)
+        self._channel, self._log, self._is_starting_tmux = Channel(ours), "", False
         # Not a Popen object: the supervisor outlives this program, which does not wait for it. It does not need `site`,
         # which would take a tenth of its start time.
         argv = [sys.executable, "-S", "-m", SUPERVISOR]
@@ -59,30 +84,19 @@ class SupervisorProcess:
         """
         self._log = str(run.folder / "supervisor.log")
         self._is_starting_tmux = bool(count)
-        self._send({"folder": str(run.folder), "server": list(server), "count": count})
+        self._channel.send({"folder": str(run.folder), "server": list(server), "count": count})
 
     def start_all(self, commits: Mapping[str, str]) -> int:
         """Start all processes of the run, whose folder is complete; return their number."""
         self._is_starting_tmux = False
-        self._send({"commits": dict(commits)})
+        self._channel.send({"commits": dict(commits)})
         return self.await_reply()
-
-    def _send(self, message: Mapping[str, object]) -> None:
-        try:
-            self._channel.sendall(json.dumps(message).encode() + b"\n")
-        except OSError:
-            # It has refused, or is gone; reading its answer raises the error.
-            self.await_reply()
 
     def await_reply(self) -> int:
         """Wait for the number of panes. Raises ToolFailed, as the supervisor did or if it does not answer."""
-        line = b""
-        with contextlib.suppress(OSError):
-            while not line.endswith(b"\n") and (more := self._channel.recv(1 << 16)):
-                line += more
-        if not line.endswith(b"\n"):
+        answer = self._channel.receive()
+        if not answer:
             raise ToolFailed("the supervisor of the run did not start", self._log)
-        answer = json.loads(line)
         if "count" not in answer:
             raise ToolFailed(**answer)
         return int(answer["count"])
@@ -109,43 +123,12 @@ _SPARE_FDS = 64
 _TURN_S = 0.005
 
 
-class StartupChannel:
-    """The socket `descriptor` to the program that started this supervisor."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self._file = open(descriptor, "rb", closefd=False)  # noqa: SIM115 - open as long as this program runs
-
-    def message(self) -> dict[str, Any]:
-        """Wait for a message; return an empty one if the other end is closed."""
-        line = b""
-        # A peer that exits without reading all of its input resets the connection.
-        with contextlib.suppress(ConnectionResetError):
-            line = self._file.readline()
-        message: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        return message
-
-    def send(self, count: int) -> None:
-        """Send the number of panes; the other end may be closed."""
-        self._write({"count": count})
-
-    def refuse(self, error: SymphError | OSError) -> None:
-        """Send, instead of a number, the reason why there will be no supervisor."""
-        log_line(str(error))
-        if isinstance(error, OSError):
-            self._write({"what": f"{error.strerror}: {error.filename}"})
-        else:
-            facts = {"status": error.status, "stderr": error.stderr} if isinstance(error, ToolFailed) else {}
-            self._write({"what": error.what, "at": error.at, "next": error.next, **facts})
-
-    def _write(self, message: Mapping[str, object]) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            os.write(self.descriptor, json.dumps(message).encode() + b"\n")
-
-    def close(self) -> None:
-        null = os.open(os.devnull, os.O_RDWR)
-        os.dup2(null, self.descriptor)
-        os.close(null)
+def refusal(error: SymphError | OSError) -> dict[str, object]:
+    """Return the message of a supervisor that gives up: the arguments of ToolFailed."""
+    if isinstance(error, OSError):
+        return {"what": f"{error.strerror}: {error.filename}"}
+    facts = {"status": error.status, "stderr": error.stderr} if isinstance(error, ToolFailed) else {}
+    return {"what": error.what, "at": error.at, "next": error.next, **facts}
 
 
 def log_to(path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -28,10 +29,11 @@ from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
 from symphony_charts.local.supervisor.decisions import Deed, Event, Later, Transition, goes_on
 from symphony_charts.local.supervisor.launcher import (
-    StartupChannel,
+    Channel,
     log_line,
     log_to,
     raise_descriptor_limit,
+    refusal,
     run_beside,
 )
 from symphony_charts.local.supervisor.logs import LogClock, LogPipes
@@ -64,7 +66,7 @@ class Supervisor:
     `slots` are the states of the processes in `state`; `dirty` means that the state must be written again.
     """
 
-    def __init__(self, run: Run, channel: StartupChannel) -> None:
+    def __init__(self, run: Run, channel: Channel) -> None:
         self.run, self.channel = run, channel
         write_supervisor(run.folder)
         self.plan = run.plan()
@@ -115,7 +117,7 @@ class Supervisor:
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
         self._save()
-        self.channel.send(count)
+        self.channel.send({"count": count})
         self.channel.close()
 
     def run_to_end(self) -> None:
@@ -327,8 +329,12 @@ class StateFile:
 
 def main() -> None:
     """Supervise the run that the caller orders until it is over; start it first if that is ordered."""
-    channel = StartupChannel(0)
-    order = channel.message()
+    # Keeps the number of stdin taken when the channel is closed.
+    channel = Channel(socket.socket(fileno=os.dup(0)))
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    order = channel.receive()
     if not order:
         return
     run, is_start = Run(Path(order["folder"])), bool(order["count"])
@@ -343,18 +349,19 @@ def main() -> None:
         supervisor.begin(is_start=is_start)
     except (SymphError, OSError) as error:
         # Programs that run already keep running, and the next command starts another supervisor.
-        channel.refuse(error)
+        log_line(str(error))
+        channel.send(refusal(error))
     else:
         supervisor.run_to_end()
 
 
-def start_server(run: Run, channel: StartupChannel, order: Mapping[str, Any], keep: Sequence[int]) -> bool:
+def start_server(run: Run, channel: Channel, order: Mapping[str, Any], keep: Sequence[int]) -> bool:
     """Start the tmux server of `run`, and write its first state; return False if `up` has given up before that."""
     raise_descriptor_limit(2 * order["count"])
     # wrapper.sh clears these again; each process has its own exact environment.
     env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     tmux_client.start(run.socket, order["server"], {**env, "TERM": "tmux-256color"}, keep)
-    complete = channel.message()
+    complete = channel.receive()
     if not complete:
         return False
     plan = run.plan()
