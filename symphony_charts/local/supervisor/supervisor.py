@@ -75,6 +75,7 @@ class Supervisor:
         self.file = StateFile(run, self.state.phase)
         # The result of an end that another supervisor has begun.
         self._stopping = self.state.reason if self.state.phase == "stopping" else ""
+        self._is_starting = self.state.phase == "starting"
         if not self.state.has_result:
             self.state.phase = "running"
         self.loop = Loop()
@@ -111,7 +112,7 @@ class Supervisor:
             self.state.tmux = self.panes.server
         if not self._stopping:
             self.panes.watch_server(lambda: self._dispatch(Transition.tmux_gone))
-        for slot in range(len(self.slots)) if is_start else ():
+        for slot in range(len(self.slots)) if self._is_starting else ():
             self._dispatch(methodcaller("started", slot, self._time_of("pid", slot)))
         self._dispatch(methodcaller("taken_over", self._stopping))
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
