@@ -73,7 +73,6 @@ _GOES_ON: dict[AtEnd, tuple[RunPhase, ...]] = {
 _ENDED = ("done", "failed", "stopped")
 # Retry a blocked start after this pause, in seconds.
 _HELD_S = 1.0
-_CLOSED = "its pane was closed"
 
 
 Deed = Literal["release", "respawn", "attend", "end", "read end", "sweep", "grant"]
@@ -133,8 +132,8 @@ class Transition:
 
     def pane_closed(self, slot: int) -> None:
         """The pane of a program was closed: it has no terminal any more, and its output is not logged."""
-        if self._goes_on(slot) and self._processes[slot].unhealthy != _CLOSED:
-            self._note(slot, unhealthy=_CLOSED)
+        if self._goes_on(slot):
+            self._note(slot, unhealthy="its pane was closed")
             if slot in self._live:
                 self._end(slot)
 

@@ -119,8 +119,6 @@ if sys.platform != "win32":
 
 # Besides a pidfd for each process: state, logs, probes, and Python's own files.
 _SPARE_FDS = 64
-# Interval for checking if a thread has ended, in seconds.
-_TURN_S = 0.005
 
 
 def refusal(error: SymphError | OSError) -> dict[str, object]:
@@ -158,19 +156,19 @@ def raise_descriptor_limit(count: int) -> None:
 
 
 def run_beside(loop: Loop, work: Callable[[], None]) -> None:
-    """Call `work` in a thread while the loop turns. Raises the SymphError that it raises."""
-    errors: list[SymphError] = []
+    """Call `work` in a thread while the loop turns. Raises the errors that it raises."""
+    results: list[Exception | None] = []
 
     def call() -> None:
+        error = None
         try:
             work()
-        except SymphError as error:
-            errors.append(error)
+        except Exception as raised:  # raised again below
+            error = raised
+        loop.call(lambda: results.append(error))
 
-    thread = threading.Thread(target=call)
-    thread.start()
-    while thread.is_alive():
-        loop.later(_TURN_S, lambda: None)
+    threading.Thread(target=call).start()
+    while not results:
         loop.turn()
-    if errors:
-        raise errors[0]
+    if results[0]:
+        raise results[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import itertools
 import os
 import select
 import signal
 import time
+from collections import deque
 from collections.abc import Callable
 
 
@@ -19,6 +21,9 @@ class Loop:
         self._actions: dict[int, Callable[[], None]] = {}
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._numbers = itertools.count()
+        self._calls: deque[Callable[[], None]] = deque()
+        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.watch(self._reader, self._take_calls)
 
     def watch(self, descriptor: int, action: Callable[[], None]) -> None:
         """Call `action` whenever `descriptor` is readable, until `forget`; a second call replaces the action."""
@@ -33,6 +38,18 @@ class Loop:
     def later(self, delay_s: float, action: Callable[[], None]) -> None:
         """Call `action` once after `delay_s` seconds. The action must check if it still applies."""
         heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._numbers), action))
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Call `action` in the next turn; for other threads."""
+        self._calls.append(action)
+        # The reader of a full pipe takes all calls.
+        with contextlib.suppress(BlockingIOError):
+            os.write(self._writer, b"\0")
+
+    def _take_calls(self) -> None:
+        os.read(self._reader, 1 << 16)
+        while self._calls:
+            self._calls.popleft()()
 
     def turn(self) -> None:
         """Sleep until something is due, and run its actions."""

@@ -60,6 +60,7 @@ class Panes:
         self._fds: dict[int, int] = {}
         self._until: dict[ProcessRecord, int] = {}
         self._killed: set[ProcessRecord] = set()
+        self._without_terminal: set[ProcessRecord] = set()
         self._asked: dict[int, int] = {}
         self._silent_until = 0.0
         self._look: Callable[[], None] | None = None
@@ -270,6 +271,12 @@ class Panes:
         self._is_looking = False
         for slot in self.live:
             wrapper = self._slots[slot].wrapper
-            with contextlib.suppress(OSError):
-                if wrapper and str(Path(f"/proc/{wrapper.pid}/fd/0").readlink()).endswith(" (deleted)"):
-                    self._closed(slot)
+            if wrapper is not None and wrapper not in self._without_terminal and _has_lost_terminal(wrapper.pid):
+                self._without_terminal.add(wrapper)
+                self._closed(slot)
+
+
+def _has_lost_terminal(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return str(Path(f"/proc/{pid}/fd/0").readlink()).endswith(" (deleted)")
+    return False

@@ -14,7 +14,6 @@ import socket
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,48 +33,30 @@ _MOST_REDIRECTS = 10
 _HEADERS = (("User-Agent", "kube-probe/symph"), ("Accept", "*/*"), ("Connection", "close"))
 
 
-class Attempts:
-    """Tries checks, each in a thread of its own, and calls back in the loop.
+def attempt(loop: Loop, check: Check, folder: Path, done: Callable[[str], None]) -> None:
+    """Try `check` on the process in `folder` in a thread, and call `done` in the loop with the failure, or with ""."""
 
-    The outcome of an attempt is empty, or the reason of its failure.
-    """
+    def run() -> None:
+        loop.call(partial(done, _outcome(check, folder)))
 
-    def __init__(self, loop: Loop) -> None:
-        self._outcomes: deque[tuple[Callable[[str], None], str]] = deque()
-        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        loop.watch(self._reader, self._report)
+    try:
+        threading.Thread(target=run, daemon=True).start()
+    except RuntimeError as error:
+        loop.call(partial(done, str(error)))
 
-    def start(self, check: Check, folder: Path, done: Callable[[str], None]) -> None:
-        """Try `check` on the process in `folder`, and call `done` with the outcome."""
-        try:
-            threading.Thread(target=self._try, args=(check, folder, done), daemon=True).start()
-        except RuntimeError as error:
-            self._end(done, str(error))
 
-    def _try(self, check: Check, folder: Path, done: Callable[[str], None]) -> None:
-        late, deadline = f"no answer within {check.timeout_s:g} s", time.monotonic() + check.timeout_s
-        try:
-            outcome = _try_once(check, folder)
-        except TimeoutError:
-            outcome = late
-        except (OSError, ValueError) as error:
-            outcome = getattr(error, "strerror", None) or str(error)
-        except Exception as error:  # of http.client
-            outcome = f"the answer is not HTTP: {error}"
-        # An answer that was cut off at the deadline fails in many ways.
-        self._end(done, late if outcome and time.monotonic() >= deadline else outcome)
-
-    def _end(self, done: Callable[[str], None], outcome: str) -> None:
-        self._outcomes.append((done, outcome))
-        # The reader of a full pipe takes all outcomes.
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._writer, b"\0")
-
-    def _report(self) -> None:
-        os.read(self._reader, 1 << 16)
-        while self._outcomes:
-            done, outcome = self._outcomes.popleft()
-            done(outcome)
+def _outcome(check: Check, folder: Path) -> str:
+    late, deadline = f"no answer within {check.timeout_s:g} s", time.monotonic() + check.timeout_s
+    try:
+        outcome = _try_once(check, folder)
+    except TimeoutError:
+        outcome = late
+    except (OSError, ValueError) as error:
+        outcome = getattr(error, "strerror", None) or str(error)
+    except Exception as error:  # of http.client
+        outcome = f"the answer is not HTTP: {error}"
+    # An answer that was cut off at the deadline fails in many ways.
+    return late if outcome and time.monotonic() >= deadline else outcome
 
 
 def _try_once(check: Check, folder: Path) -> str:
@@ -182,7 +163,6 @@ class Probing:
     def __init__(
         self,
         loop: Loop,
-        attempts: Attempts,
         slot: int,
         checks: Sequence[Check],
         folder: Path,
@@ -190,7 +170,7 @@ class Probing:
         started: float,
         report: Report,
     ) -> None:
-        self._loop, self._attempts, self._slot, self._folder = loop, attempts, slot, folder
+        self._loop, self._slot, self._folder = loop, slot, folder
         self._started, self._report = started, report
         self._all = [Health(check) for check in checks]
         self._is_over = False
@@ -219,7 +199,7 @@ class Probing:
     def _try(self, health: Health, pause_s: float) -> None:
         if not self._is_over:
             done = partial(self._tried, health, pause_s, time.monotonic())
-            self._attempts.start(health.check, self._folder, done)
+            attempt(self._loop, health.check, self._folder, done)
 
     def _tried(self, health: Health, pause_s: float, began: float, why: str) -> None:
         if self._is_over:

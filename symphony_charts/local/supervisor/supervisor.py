@@ -39,7 +39,7 @@ from symphony_charts.local.supervisor.launcher import (
 from symphony_charts.local.supervisor.logs import LogClock, LogPipes
 from symphony_charts.local.supervisor.loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.panes import Panes
-from symphony_charts.local.supervisor.probes import Attempts, Probing
+from symphony_charts.local.supervisor.probes import Probing
 from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.shutdown import (
     abandon,
@@ -80,7 +80,6 @@ class Supervisor:
             self.state.phase = "running"
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended, self._pane_closed)
-        self.attempts = Attempts(self.loop)
         self.probing: dict[int, Probing] = {}
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
@@ -258,9 +257,7 @@ class Supervisor:
         checks = [check for check in (*planned.health, *planned.checks) if not (check.automatic and process.ready)]
         if checks:
             folder, started = self.run.process_dir(slot), process.started or time.time()
-            self.probing[slot] = Probing(
-                self.loop, self.attempts, slot, checks, folder, started=started, report=self._dispatch
-            )
+            self.probing[slot] = Probing(self.loop, slot, checks, folder, started=started, report=self._dispatch)
 
     def _stop_checks(self, slot: int) -> None:
         if slot in self.probing:
