@@ -25,12 +25,12 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # scaled in a running experiment, shared variables, all faults of a spec at once, proofs for full clusters, and the end
 # of services with their run.
 BUDGETS = {
-    "core lines": 62_020,
+    "core lines": 61_570,
     "integration lines": 11_700,
     "chart lines": 8_130,
     "modules": 369,
-    "package statements": 46_260,
-    "test lines": 69_110,
+    "package statements": 45_970,
+    "test lines": 69_090,
 }
 
 
