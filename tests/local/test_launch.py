@@ -27,7 +27,7 @@ MANY = 120
 
 
 @pytest.mark.usefixtures("tmux")
-def test_a_death_is_known_while_others_are_still_being_started(tmp_path: Path) -> None:
+def test_a_death_during_the_start_has_its_own_time(tmp_path: Path) -> None:
     first = {"command": ["/bin/sh", "-c", "exit 3"], "restart": "never"}
     others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(MANY)}
     run = start(tmp_path, processes={"first": first, **others}, on_failure="continue")
