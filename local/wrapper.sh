@@ -6,8 +6,6 @@
 # With a terminal no program is started but the process itself, and `sleep` if tmux is busy at its end: at hundreds each
 # one more is what takes the time.
 cd "$1" || exit 125
-# Tell the supervisor who this is. Opened for reading too, so that without a supervisor this does not wait for one.
-echo "${1##*/} $$" 1<>../../born
 # A handler that does nothing, unlike an ignored signal, is not inherited by the process.
 trap : INT QUIT TERM
 # The kernel sends it to this shell alone, which gets to it once the process has ended.

@@ -63,21 +63,21 @@ class FileLoop:
     def wait(self) -> int:
         """Return 0 after `end`; raises KeyboardInterrupt as the user asks for it."""
         told = None
-        with FileWatch(self._watched, self._spec, self._args.ignore) as files:
-            if self._note:
-                output.note(self._note)
-                self._note = ""
-            while not self._is_ending:
-                self._follow()
-                if told != self.run and up.is_over(self.run):
-                    told, failed = self.run, self.run.state().failed
-                    why = f": {failed.name} failed ({describe_status(failed.status)})" if failed else ""
-                    output.note(f"{self.run.experiment} has ended{why}; a change starts it again")
-                changed = files.wait(self.run)
-                if changed:
-                    self.run = _start_again(self._args, self.run, changed, files)
-                else:
-                    up.ensure_supervised(self.run)
+        files = FileWatch(self._watched, self._spec, self._args.ignore)
+        if self._note:
+            output.note(self._note)
+            self._note = ""
+        while not self._is_ending:
+            self._follow()
+            if told != self.run and up.is_over(self.run):
+                told, failed = self.run, self.run.state().failed
+                why = f": {failed.name} failed ({describe_status(failed.status)})" if failed else ""
+                output.note(f"{self.run.experiment} has ended{why}; a change starts it again")
+            changed = files.wait(self.run)
+            if changed:
+                self.run = _start_again(self._args, self.run, changed, files)
+            else:
+                up.ensure_supervised(self.run)
         return 0
 
     def end(self) -> None:

@@ -116,8 +116,6 @@ class LocalWatcher:
 
     def __init__(self) -> None:
         self._cpu_seen: dict[str, tuple[float, float]] = {}
-        # The size of each log, and the text behind its last line feed.
-        self._unfinished: dict[Path, tuple[int, str]] = {}
         self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
@@ -206,20 +204,8 @@ class LocalWatcher:
         """Return the text behind the last line feed of each running process."""
         run = find_run(name)
         running = [process for process in run.state().processes if process.phase == "running"]
-        texts = {process.path: self._unfinished_line(run.process_dir(process.slot) / "log") for process in running}
+        texts = {process.path: _unfinished_line(run.process_dir(process.slot) / "log") for process in running}
         return {path: text for path, text in texts.items() if text}
-
-    def _unfinished_line(self, log: Path) -> str:
-        try:
-            size = log.stat().st_size
-            if self._unfinished.get(log, (-1, ""))[0] != size:
-                with log.open("rb") as file:
-                    file.seek(max(0, size - _UNFINISHED_BYTES))
-                    text = file.read().rpartition(b"\n")[2].decode("utf-8", "replace")
-                self._unfinished[log] = (size, text)
-        except OSError:
-            return ""
-        return self._unfinished[log][1]
 
     def exec(
         self, name: str, instance: InstanceStatus, command: Sequence[str], *, tty: bool, stdin: bool = True
@@ -276,6 +262,15 @@ class LocalWatcher:
         # A signal number is negative.
         code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
         return code, ended.stdout, ended.stderr
+
+
+def _unfinished_line(log: Path) -> str:
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _UNFINISHED_BYTES))
+            return file.read().rpartition(b"\n")[2].decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:

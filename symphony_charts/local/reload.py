@@ -2,30 +2,38 @@
 
 from __future__ import annotations
 
-import select
+import contextlib
+import os
+import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cache, partial
 from pathlib import Path, PurePath
 
 from symphony_charts.errors import NotFound
 from symphony_charts.local.runs import Run, find_slots
-from symphony_charts.system.inotify import Tree
-from symphony_charts.system.processes import verified
+from symphony_charts.system.processes import has_ended_within, verified
 
 # Files saved together are handled together: wait for this long without a change, and at most that long.
 _QUIET_S, _MOST_S = 0.2, 3.0
+# Pause between two looks at all files, in seconds; longer in large trees, so that looking takes a tenth of the time.
+_PAUSE_S, _LOOKING = 0.2, 10
 
 
-class FileWatch(Tree):
-    """The files of `watched`, and the experiment file `spec`; `ignored` are patterns besides the usual ones."""
+class FileWatch:
+    """The files of `watched`, and the experiment file `spec`; `ignored` are patterns besides the usual ones.
+
+    Polls, so that it also sees the saves of other machines in a shared folder, which the kernel does not report.
+    """
 
     def __init__(self, watched: Sequence[Watched], spec: Path, ignored: Sequence[str] = ()) -> None:
         self.watched, self.spec = tuple(watched), spec.resolve()
-        roots = [*(Path(entry.path) for entry in watched), self.spec]
-        super().__init__(roots, partial(is_ignored, roots=roots, patterns=(*IGNORED, *ignored)))
+        self._roots = [*(Path(entry.path) for entry in watched), self.spec]
+        # Comparing a path with all patterns takes longer than everything else.
+        self._is_ignored = cache(partial(is_ignored, roots=self._roots, patterns=(*IGNORED, *ignored)))
+        self._seen = self._look()
 
     def wait(self, run: Run) -> set[Path]:
         """Return the changed files once they have settled; empty if the run ended or lost its supervisor instead."""
@@ -34,22 +42,55 @@ class FileWatch(Tree):
         points = {Path(at) for at in (*mounts.targets, *(bind.target for bind in mounts.shared))}
         is_live = run.is_live
         with verified(run.supervisor if is_live else None) as supervisor:
-            if is_live and supervisor is None:
-                return set()
-            descriptors = [self.descriptor, *([] if supervisor is None else [supervisor])]
-            while True:
-                ready, _, _ = select.select(descriptors, [], [])
-                changed = self._settled() - points if self.descriptor in ready else set()
-                if changed or len(ready) > 1 or self.descriptor not in ready:
+            while not is_live or supervisor is not None:
+                began = time.monotonic()
+                if changed := self._settled() - points:
                     return changed
+                pause_s = max(_PAUSE_S, _LOOKING * (time.monotonic() - began))
+                if supervisor is None:
+                    time.sleep(pause_s)
+                elif has_ended_within(supervisor, pause_s):
+                    break
+        return set()
 
     def _settled(self) -> set[Path]:
         changed, deadline = self.changed(), time.monotonic() + _MOST_S
         while changed and time.monotonic() < deadline:
-            if not select.select([self.descriptor], [], [], _QUIET_S)[0]:
+            time.sleep(_QUIET_S)
+            if not (more := self.changed()):
                 break
-            changed |= self.changed()
+            changed |= more
         return changed
+
+    def changed(self) -> set[Path]:
+        """Return the files that have changed since the last call, removed ones included."""
+        before, self._seen = self._seen, self._look()
+        return {path for path in before.keys() | self._seen.keys() if before.get(path) != self._seen.get(path)}
+
+    def _look(self) -> dict[Path, tuple[int, ...]]:
+        seen: dict[Path, tuple[int, ...]] = {}
+        for root in self._roots:
+            with contextlib.suppress(OSError):
+                facts = root.stat()
+                seen |= self._files_in(root) if stat.S_ISDIR(facts.st_mode) else {root: _version(facts)}
+        return seen
+
+    def _files_in(self, folder: Path) -> Iterator[tuple[Path, tuple[int, ...]]]:
+        # A folder may be removed meanwhile.
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                path = Path(entry.path)
+                if self._is_ignored(path):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._files_in(path)
+                else:
+                    with contextlib.suppress(FileNotFoundError):
+                        yield path, _version(entry.stat(follow_symlinks=False))
+
+
+def _version(facts: os.stat_result) -> tuple[int, ...]:
+    return facts.st_ino, facts.st_mtime_ns, facts.st_size
 
 
 def parse_watched(text: str) -> Watched:

@@ -86,7 +86,6 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
     write_process_mounts(run, plan)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
     write_record(run.folder / "plan.json", public(run, plan, folder, current_folder()))
-    os.mkfifo(run.folder / "born", 0o600)
 
 
 def _lay_out_process(run: Run, process: PlannedProcess) -> None:

@@ -18,9 +18,10 @@ from symphony_charts.system.processes import ProcessRecord
 from symphony_charts.system.records import convert
 
 _T = TypeVar("_T")
-# ``lingering`` and ``kept``: the run has its result, and services go on, for a while or until `symph down`.
+# ``lingering`` and ``kept``: the run has its result, and services go on, for a while or until `symph down`. ``over``:
+# nothing runs any more, and the supervisor is cleaning up; in the file it is ``stopping``.
 RunPhase: TypeAlias = Literal[
-    "starting", "running", "lingering", "kept", "stopping", "finished", "failed", "stopped", "lost", "damaged"
+    "starting", "running", "lingering", "kept", "stopping", "over", "finished", "failed", "stopped", "lost", "damaged"
 ]
 ProcessPhase: TypeAlias = Literal[
     "waiting", "starting", "running", "backoff", "done", "failed", "stopped", "lost", "damaged"

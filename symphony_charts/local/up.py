@@ -23,7 +23,6 @@ from symphony_charts.local.machine.machine import check_capacity, check_out_all,
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.mount_points import remove_points
 from symphony_charts.local.plan.records import Gpus, LocalPlan, PlannedProcess
-from symphony_charts.local.plan.resources import gpu_requests
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import (
@@ -41,11 +40,11 @@ from symphony_charts.local.status import still_running
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import Action, request
 from symphony_charts.local.supervisor.shutdown import (
-    await_supervisor,
     damage_of,
     end_damaged,
     kill_everything,
     mark_lost,
+    reap,
     remove_private,
     require_here,
     stop,
@@ -232,10 +231,8 @@ def _start(
     # Microseconds, so that ids of later runs sort later.
     run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
     run = Run(home() / experiment.name / run_id)
-    _restore_supervisors(experiment)
-    with take_gpus(experiment, run.folder, share=share_gpus) as gpus, port_lock(experiment):
-        # A supervisor must be started while the GPU locks are held, so that it inherits them.
-        _begin(run, experiment, services, folder, watched, gpus, None if gpus.ids else spare)
+    with take_gpus(experiment, share=share_gpus) as gpus, port_lock(experiment):
+        _begin(run, experiment, services, folder, watched, gpus, spare)
     return run
 
 
@@ -396,12 +393,6 @@ def is_over(run: Run) -> bool:
     return False
 
 
-def _has_lasting(run: Run) -> bool:
-    with contextlib.suppress(NotFound, ToolFailed):
-        return any(process.at_end == "stay" for process in run.plan().processes)
-    return False
-
-
 def is_over_within(run: Run, seconds: float | None) -> bool:
     """Return True if a run is over within `seconds` (None: while its supervisor lives). Raises as `wait`."""
     if is_over(run):
@@ -410,16 +401,17 @@ def is_over_within(run: Run, seconds: float | None) -> bool:
     if run.location.verdict == "lost":
         raise CheckFailed(f'experiment "{run.experiment}" is lost: {run.location.words}')
     ensure_supervised(run)
-    if not _has_lasting(run):
-        await_supervisor(run, seconds)
-        return not run.is_live
     deadline = None if seconds is None else time.monotonic() + seconds
-    with Changes([run.folder]) as watched, verified(run.supervisor) as supervisor:
-        while not is_over(run):
+    record = run.supervisor
+    with Changes([run.folder]) as watched, verified(record) as supervisor:
+        # The supervisor of a run that has ended still cleans up.
+        while supervisor is not None and not (run.is_live and is_over(run)):
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if supervisor is None or left == 0.0 or has_ended_within(supervisor, 0.0):
+            if left == 0.0 or has_ended_within(supervisor, 0.0):
                 break
             watched.wait(left, supervisor)
+    if record is not None:
+        reap(record)
     return is_over(run)
 
 
@@ -427,18 +419,6 @@ def exit_status(run: Run) -> int:
     """Return the exit status of a run that is over: 0, or the status of the first failed process (1 if unknown)."""
     state = run.state()
     return (state.failed.status or 1) if state.failed else int(bool(state.cause))
-
-
-def _restore_supervisors(experiment: Experiment) -> None:
-    """Restart the killed supervisors of runs on GPUs before `experiment` takes any.
-
-    Such runs have processes on their GPUs but no locks; a new supervisor takes the locks again.
-    """
-    if gpu_requests(experiment):
-        for run in live_runs():
-            is_ours = run.experiment != experiment.name and run.location.verdict == "here" and not damage_of(run)
-            if is_ours and any(process.gpus for process in run.plan().processes):
-                ensure_supervised(run)
 
 
 def ensure_supervised(run: Run) -> None:

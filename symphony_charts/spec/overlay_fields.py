@@ -125,6 +125,24 @@ def mount_field(item: Mapping[str, object]) -> Data | None:
     return mount if _converted({"volume": "", **mount}, Mount) else None
 
 
+def probe_data(ready: Probe) -> Data:
+    """Return a readiness probe as data of Kubernetes."""
+    probe: Data = {}
+    if ready.tcp is not None:
+        probe["tcpSocket"] = {"port": ready.tcp.port}
+    elif ready.http is not None:
+        http = ready.http
+        probe["httpGet"] = {"port": http.port, "path": http.path, "scheme": http.scheme}
+    elif ready.exec is not None:
+        probe["exec"] = {"command": list(ready.exec.command)}
+    probe |= {"periodSeconds": ready.period, "timeoutSeconds": ready.timeout, "failureThreshold": ready.failures}
+    if ready.initial_delay:
+        probe["initialDelaySeconds"] = ready.initial_delay
+    if ready.successes != 1:
+        probe["successThreshold"] = ready.successes
+    return probe
+
+
 def merge_probe(base: Mapping[str, object], over: Mapping[str, object]) -> Data:
     """Return `over` merged into a probe; another handler replaces the probe's handler."""
     asks = _ASKS.intersection(over)

@@ -25,7 +25,6 @@ from symphony_charts.system.user_folders import open_owned, runtime_dir, runtime
 if sys.platform != "win32":
     import fcntl
 
-_ALONE_S = 30.0
 _EXPERIMENT_S = 5.0
 # The errors of a file system without such locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -53,8 +52,8 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
         if error.errno not in _NO_LOCKS:
             raise _unusable(path, error) from error
         of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
-        with runtime_folder("locks") as folder:
-            descriptor = open_owned(folder, f"{of_this_state}.{name}")
+        with runtime_folder() as folder:
+            descriptor = open_owned(folder, f"{of_this_state}.{name}.lock")
         is_ours = _has_set_within(descriptor, timeout_s)
     if not is_ours:
         holder = _holder(descriptor)
@@ -188,47 +187,14 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def exclusive(folder: str, timeout_s: float = _ALONE_S) -> Iterator[None]:
-    """Hold the lock of a folder in the runtime folder, to make and read claims. Raises ToolFailed on timeout."""
-    with runtime_folder(folder) as opened:
-        descriptor = open_owned(opened, "lock")
+def exclusive(name: str, timeout_s: float) -> Iterator[None]:
+    """Hold a lock of this machine, the file ``NAME.lock`` of the runtime folder. Raises ToolFailed on timeout."""
+    with runtime_folder() as folder:
+        descriptor = open_owned(folder, f"{name}.lock")
     try:
         if not _has_set_within(descriptor, timeout_s):
-            what = f"another process has held the claims for {timeout_s:g} s"
-            raise ToolFailed(what, str(runtime_dir() / folder))
+            what = f"another process has held the lock for {timeout_s:g} s"
+            raise ToolFailed(what, str(runtime_dir() / f"{name}.lock"))
         yield
     finally:
         os.close(descriptor)
-
-
-def claim(folder: str, name: str, *, shared: bool) -> int | None:
-    """Return a descriptor that holds a claim until it and all its copies are closed; None if it is taken.
-
-    The claim is a file of that name in a folder of the runtime folder.
-    """
-    with runtime_folder(folder) as opened:
-        descriptor = open_owned(opened, name)
-    if _has_set(descriptor, fcntl.F_WRLCK):
-        # The claim has no other holder: the file's content is outdated.
-        os.truncate(descriptor, 0)
-        if not shared or _has_set(descriptor, fcntl.F_RDLCK):
-            return descriptor
-    elif shared and _has_set(descriptor, fcntl.F_RDLCK):
-        return descriptor
-    os.close(descriptor)
-    return None
-
-
-def note(folder: str, name: str, line: str) -> None:
-    """Append `line` to the file of a held claim, for others to read."""
-    with runtime_folder(folder) as opened, os.fdopen(open_owned(opened, name, os.O_WRONLY | os.O_APPEND), "ab") as file:
-        file.write(f"{line}\n".encode())
-
-
-def claimants(folder: str, name: str) -> list[str]:
-    """Return holders written in the lock file; for shared locks this may include processes that have exited."""
-    try:
-        with runtime_folder(folder) as opened, os.fdopen(open_owned(opened, name, os.O_RDONLY), "rb") as file:
-            return file.read().decode(errors="replace").splitlines()
-    except FileNotFoundError:
-        return []

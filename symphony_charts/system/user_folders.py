@@ -62,43 +62,32 @@ def make_runtime_dir() -> Path:
 def check_private(folder: Path) -> None:
     """Raise ToolFailed if a folder is a link, belongs to another user, or others may enter it."""
     if folder.is_symlink() or folder.exists():
-        os.close(_own_folder(folder, None))
+        os.close(_own_folder(folder))
 
 
 @contextlib.contextmanager
-def runtime_folder(*names: str) -> Iterator[int]:
-    """Yield a descriptor of the runtime folder, or of a folder in it, created for its owner alone if missing.
-
-    Raises ToolFailed if others can access one of them.
-    """
+def runtime_folder() -> Iterator[int]:
+    """Yield a descriptor of the runtime folder, created for its owner alone if missing. Raises ToolFailed as above."""
     path = runtime_dir()
-    with contextlib.ExitStack() as stack:
-        try:
-            path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            folder = _own_folder(path, None)
-            stack.callback(os.close, folder)
-            for name in names:
-                path /= name
-                with contextlib.suppress(FileExistsError):
-                    os.mkdir(name, 0o700, dir_fd=folder)
-                folder = _own_folder(path, folder)
-                stack.callback(os.close, folder)
-        except OSError as error:
-            raise _unsafe(path, error.strerror or "") from error
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise _unsafe(path, error.strerror or "") from error
+    folder = _own_folder(path)
+    try:
         yield folder
+    finally:
+        os.close(folder)
 
 
-def open_owned(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> int:
-    """Return a descriptor of a regular file of ours with one name, in the folder of a descriptor.
+def open_owned(folder: int, name: str) -> int:
+    """Return a descriptor of a regular file of ours with one name, in the folder of a descriptor; made if missing.
 
-    Does not block on a pipe, and does not truncate: callers do that afterwards. Raises FileNotFoundError for a missing
-    file that is not created, ToolFailed for anything other than such a file.
+    Does not block on a pipe. Raises ToolFailed for anything other than such a file.
     """
     path = Path(f"/proc/self/fd/{folder}").readlink() / name
     try:
-        descriptor = os.open(name, flags | _NOT_BY_LINKS | os.O_NONBLOCK, 0o600, dir_fd=folder)
-    except FileNotFoundError:
-        raise
+        descriptor = os.open(name, os.O_RDWR | os.O_CREAT | _NOT_BY_LINKS | os.O_NONBLOCK, 0o600, dir_fd=folder)
     except OSError as error:
         raise _unsafe(path, "it is a link" if error.errno == errno.ELOOP else error.strerror or "") from error
     facts = os.fstat(descriptor)
@@ -108,10 +97,9 @@ def open_owned(folder: int, name: str, flags: int = os.O_RDWR | os.O_CREAT) -> i
     return descriptor
 
 
-def _own_folder(path: Path, above: int | None) -> int:
+def _own_folder(path: Path) -> int:
     try:
-        name = path.name if above is not None else path
-        descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | _NOT_BY_LINKS, dir_fd=above)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _NOT_BY_LINKS)
     except OSError as error:
         is_other = error.errno in (errno.ELOOP, errno.ENOTDIR)
         raise _unsafe(path, "it is a link, or no folder" if is_other else error.strerror or "") from error

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.run_state import unstarted
-from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.decisions import State, transition
-from symphony_charts.local.supervisor.events import Act, Event, Later
+from symphony_charts.local.supervisor.decisions import Event, Later
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
+from tests.local.records import run_state, transition
 
 # Programs start within this time, before the first of them ends.
 _BEGIN_S = 1.0
@@ -65,10 +65,11 @@ def alive_after_end(data: dict[str, Any], folder: Path) -> set[str]:
     """Return the paths of the processes that run after the end of a run of `data`, by `transition` alone."""
     experiment = from_data(data)
     plan = plan_here(experiment, allocate(experiment), folder, run_id="drawn")
-    state = _Played(plan).state
+    played = _Played(plan)
+    state = played.state
     assert state.reason in ("finished", "failed")
     assert state.phase in ("kept", "over")
-    return {plan.processes[slot].path for slot in state.live}
+    return {plan.processes[slot].path for slot in played.live}
 
 
 class _Played:
@@ -76,41 +77,34 @@ class _Played:
 
     def __init__(self, plan: LocalPlan) -> None:
         self._plan, self._now = plan, 1000.0
-        self._queue: deque[Event] = deque()
+        # The slots and statuses of programs that end next.
+        self._ends: deque[tuple[int, int]] = deque()
         self._timers: list[Later] = []
-        processes = [unstarted(process) for process in plan.processes]
-        self.state = State(processes, frozenset(range(len(processes))))
-        for slot in range(len(processes)):
-            self._play(events.Started(slot))
-        self._play(events.TakenOver())
-        self._queue.extend(
-            events.Ended(process.slot, int(process.argv[-1].rpartition(" ")[2]), self._now + 1)
-            for process in plan.processes
-            if "; exit " in process.argv[-1]
-        )
-        while self._queue or self._timers:
-            if self._queue:
-                self._play(self._queue.popleft())
+        self.live = set(range(len(plan.processes)))
+        self.state = run_state([unstarted(process) for process in plan.processes])
+        for slot in range(len(plan.processes)):
+            self._play(methodcaller("started", slot, self._now))
+        self._play(methodcaller("taken_over"))
+        for process in plan.processes:
+            if "; exit " in process.argv[-1]:
+                self._ends.append((process.slot, int(process.argv[-1].rpartition(" ")[2])))
+        while self._ends or self._timers:
+            if self._ends:
+                slot, status = self._ends.popleft()
+                if slot in self.live:
+                    self.live.remove(slot)
+                    self._play(methodcaller("ended", slot, status, self._now))
             else:
                 later = self._timers.pop(0)
                 self._now += later.delay_s
-                self._play(later.event)
+                self._play(methodcaller(later.do, later.slot, later.at))
 
     def _play(self, event: Event) -> None:
-        if isinstance(event, events.Ended):
-            if event.slot not in self.state.live:
-                return
-            live = self.state.live - {event.slot}
-            self.state = State(self.state.processes, live, *_result(self.state))
-        self.state, actions = transition(self.state, event, self._plan, self._now)
+        self.state, actions = transition(self.state, self.live, event, self._plan, self._now)
         for action in actions:
             if isinstance(action, Later):
                 self._timers.append(action)
             elif action.do == "end":
-                self._queue.appendleft(events.Ended(action.slot, 143, self._now))
+                self._ends.appendleft((action.slot, 143))
             else:
-                assert action == Act("attend", action.slot)
-
-
-def _result(state: State) -> tuple[Any, ...]:
-    return state.phase, state.reason, state.failed, state.cause, state.ended, state.is_settled
+                assert action.do in ("attend", "sweep")

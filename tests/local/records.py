@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from typing import Any
 
 from msgspec.structs import replace
 
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, Wait
-from symphony_charts.local.run_state import ProcessState
+from symphony_charts.local.run_state import ProcessState, RunState
+from symphony_charts.local.supervisor.decisions import Action, Event, Transition
 
 
 def planned(*waits: int, slot: int = 0, **more: Any) -> PlannedProcess:
@@ -71,3 +73,18 @@ def process_state(phase: str = "running", slot: int = 0, **more: Any) -> Process
     """Return the state of a process; it is ready if running."""
     known: dict[str, Any] = {"name": "p", "group": "", "pod": "p", "ready": phase == "running", "restarts": 0}
     return ProcessState(**{"slot": slot, "phase": phase, "status": None, **known, **more})
+
+
+def run_state(processes: Sequence[ProcessState], phase: Any = "running", **more: Any) -> RunState:
+    """Return the state of a run with these processes, with slots assigned."""
+    in_slots = [replace(process, slot=slot) for slot, process in enumerate(processes)]
+    return RunState(phase=phase, started=0.0, processes=in_slots, **more)
+
+
+def transition(
+    state: RunState, live: Set[int], event: Event, plan: LocalPlan, now: float
+) -> tuple[RunState, list[Action]]:
+    """Return the state after `event`, and the actions that follow."""
+    step = Transition(state, frozenset(live), plan, now)
+    event(step)
+    return step.state, step.actions

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +19,6 @@ from symphony_charts.local import up as local_run
 from symphony_charts.local.machine import machine
 from symphony_charts.local.run_state import write_record
 from symphony_charts.local.runs import Run, live_runs, runs_of
-from symphony_charts.local.supervisor.events import Loop
-from symphony_charts.local.supervisor.launcher import attend_start
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
 from tests.local.runs import python, start, supervisor_pid, until
@@ -30,7 +27,7 @@ MANY = 120
 
 
 @pytest.mark.usefixtures("tmux")
-def test_a_death_is_known_while_others_are_still_being_started(tmp_path: Path) -> None:
+def test_a_death_during_the_start_has_its_own_time(tmp_path: Path) -> None:
     first = {"command": ["/bin/sh", "-c", "exit 3"], "restart": "never"}
     others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(MANY)}
     run = start(tmp_path, processes={"first": first, **others}, on_failure="continue")
@@ -66,17 +63,6 @@ def test_each_log_holds_what_its_own_process_printed(tmp_path: Path) -> None:
     found = [(run.process_dir(one.slot) / "log").read_text().split() for one in planned]
     assert found == [[one.process, str(one.index)] for one in planned]
     assert len(found) == 9
-
-
-def test_nonsense_in_the_pipe_of_births_is_left_out(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "born")
-    seen: list[tuple[int, int]] = []
-    writer = os.open(tmp_path / "born", os.O_RDWR)
-    os.write(writer, b"1 20\nhello\n-1 5\n2\n1 2 3\n\xff \xfe\n3 40\n9 1\n")
-    start, started = partial(time.sleep, 0.1), lambda slot, pid: seen.append((slot, pid))
-    attend_start(Loop(), tmp_path / "born", start, started, lambda: None)
-    assert seen == [(1, 20), (3, 40), (9, 1)]
-    os.close(writer)
 
 
 def _up_with_open_files(folder: Path, count: int, allowed: int) -> subprocess.CompletedProcess[str]:

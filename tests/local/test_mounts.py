@@ -140,8 +140,8 @@ def test_mount_points_that_go_are_no_change_to_watch(tmp_path: Path) -> None:
     source.write_text("settings")
     volumes = {"v": {"type": "host_path", "path": str(source), "kind": "File"}}
     run = start(watched, volumes=volumes, processes={"a": {**FOREVER, **mounted(watched / "settings")}})
-    with FileWatch([Watched(path=watched)], tmp_path / "experiment.yaml") as files:
-        local_run.down(run)
-        assert not (watched / "settings").exists()
-        (watched / "code").touch()
-        assert files.wait(run) == {watched / "code"}
+    files = FileWatch([Watched(path=watched)], tmp_path / "experiment.yaml")
+    local_run.down(run)
+    assert not (watched / "settings").exists()
+    (watched / "code").touch()
+    assert files.wait(run) == {watched / "code"}

@@ -12,10 +12,14 @@ import pytest
 
 from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop
+from symphony_charts.local.supervisor.loop import Loop
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.system.processes import ProcessRecord, open_identified
 from tests.local.records import process_state
+
+
+def ignore(_slot: int) -> None:
+    """Do nothing about an event."""
 
 
 @pytest.fixture
@@ -34,9 +38,11 @@ def dead() -> Iterator[ProcessRecord]:
 def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
     phase: str, is_followed: bool, dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=1)
+    pane = tmux_client.Pane(
+        slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=os.getpid()
+    )
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
-    panes = Panes(Run(tmp_path), [process_state(phase, wrapper=dead)], Loop(), lambda _slot: None)
+    panes = Panes(Run(tmp_path), [process_state(phase, wrapper=dead)], Loop(), ignore, ignore)
     assert panes.adopt() == 1
     assert (0 in panes) is is_followed
 
@@ -44,12 +50,27 @@ def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
 def test_what_was_started_again_meanwhile_is_followed(
     dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux_client.Pane(slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=1)
+    pane = tmux_client.Pane(
+        slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=os.getpid()
+    )
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
     other = ProcessRecord(pid=dead.pid - 1, start=dead.start)
-    panes = Panes(Run(tmp_path), [process_state("backoff", wrapper=other)], Loop(), lambda _slot: None)
+    panes = Panes(Run(tmp_path), [process_state("backoff", wrapper=other)], Loop(), ignore, ignore)
     panes.adopt()
     assert 0 in panes
+
+
+def test_a_foreign_program_with_the_number_of_one_that_has_ended_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with subprocess.Popen(["sleep", "60"]) as foreign, subprocess.Popen(["sleep", "60"]) as server:
+        pane = tmux_client.Pane(0, "%0", foreign.pid, is_dead=False, is_piped=True, terminal="", server=server.pid)
+        monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
+        panes = Panes(Run(tmp_path), [process_state()], Loop(), ignore, ignore)
+        panes.adopt()
+        assert 0 not in panes
+        foreign.kill()
+        server.kill()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="select.poll")

@@ -257,7 +257,6 @@ def test_a_terminal_that_is_busy_gets_time_to_read_the_last_output(tmp_path: Pat
     # only after a delay, so tmux closes terminals with unread output if it learns of the end before it polls again.
     folder = tmp_path / "p" / "0"
     folder.mkdir(parents=True)
-    os.mkfifo(tmp_path / "born")
     (folder / "start").write_text("exec echo last words\n")
     (folder / "exit").write_bytes(NO_STATUS)
     argv = [sys.executable, "-c", BUSY_TERMINAL, str(package_data.path("local") / "wrapper.sh"), str(folder)]

@@ -26,24 +26,19 @@ def attack(function: Callable[[Path, Path], object]) -> Callable[[Path, Path], o
 
 
 def made(place: Path) -> None:
-    (place / "gpus").mkdir(parents=True, mode=0o700)
-    place.chmod(0o700)
+    place.mkdir(mode=0o700)
 
 
-def claimed() -> object:
-    """Return the result of a run's GPU claim: the lock is made, the file opened, truncated and written."""
+def locked() -> object:
+    """Return the result of taking a lock in the runtime folder."""
     make_runtime_dir()
-    with file_locks.exclusive("gpus"):
-        descriptor = file_locks.claim("gpus", "GPU-1.held", shared=False)
-        file_locks.note("gpus", "GPU-1.held", "ours")
-    assert descriptor is not None
-    os.close(descriptor)
-    return file_locks.claimants("gpus", "GPU-1.held")
+    with file_locks.exclusive("gpus", timeout_s=1.0):
+        return "held"
 
 
 @attack
 def absent(place: Path, precious: Path) -> object:
-    return [claimed(), place.stat().st_mode & 0o777, (place / "gpus").stat().st_mode & 0o777]
+    return [locked(), place.stat().st_mode & 0o777]
 
 
 @attack
@@ -51,20 +46,20 @@ def open_to_others(place: Path, precious: Path) -> object:
     """The folder is ours, but other users may read it."""
     place.mkdir()
     place.chmod(0o755)
-    return claimed()
+    return locked()
 
 
 @attack
 def link_to_a_folder_of_ours(place: Path, precious: Path) -> object:
     """A link to a folder with files of ours."""
     place.symlink_to(precious.parent)
-    return claimed()
+    return locked()
 
 
 @attack
 def a_file(place: Path, precious: Path) -> object:
     place.write_text("")
-    return claimed()
+    return locked()
 
 
 @attack
@@ -73,44 +68,30 @@ def somebody_elses(place: Path, precious: Path) -> object:
     place.mkdir()
     place.chmod(0o777)
     os.chown(place, 12345, 12345)
-    return claimed()
+    return locked()
 
 
 @attack
-def linked_claim(place: Path, precious: Path) -> object:
+def hard_linked_lock(place: Path, precious: Path) -> object:
+    """The file of the lock has a second name."""
     made(place)
-    (place / "gpus" / "GPU-1.held").symlink_to(precious)
-    return claimed()
+    os.link(precious, place / "gpus.lock")
+    return locked()
 
 
 @attack
-def hard_linked_claim(place: Path, precious: Path) -> object:
-    """The file of a claim has a second name."""
+def piped_lock(place: Path, precious: Path) -> object:
+    """The file of the lock is a pipe, on which a writer would block forever."""
     made(place)
-    os.link(precious, place / "gpus" / "GPU-1.held")
-    return claimed()
-
-
-@attack
-def piped_claim(place: Path, precious: Path) -> object:
-    """The file of a claim is a pipe, on which a writer would block forever."""
-    made(place)
-    os.mkfifo(place / "gpus" / "GPU-1.held")
-    return claimed()
+    os.mkfifo(place / "gpus.lock")
+    return locked()
 
 
 @attack
 def linked_lock(place: Path, precious: Path) -> object:
     made(place)
-    (place / "gpus" / "lock").symlink_to(precious)
-    return claimed()
-
-
-@attack
-def linked_folder_in_it(place: Path, precious: Path) -> object:
-    place.mkdir(mode=0o700)
-    (place / "gpus").symlink_to(precious.parent)
-    return claimed()
+    (place / "gpus.lock").symlink_to(precious)
+    return locked()
 
 
 def main(folder: Path) -> None:

@@ -90,7 +90,7 @@ def test_without_locks_in_the_state_folder_those_of_this_machine_hold(
     with experiment_lock("rl", "symph up"):
         with pytest.raises(Conflict, match="symph up"), experiment_lock("rl", "symph down", timeout_s=0):
             raise AssertionError
-        assert len(list((private_places / "run" / "locks").iterdir())) == 1
+        assert len(list((private_places / "run").glob("*.rl.lock"))) == 1
     assert not file_locks.is_locked_across_machines()
 
 

@@ -17,9 +17,9 @@ from symphony_charts.chart.tree import Block, Call, Entries, File, Helper, Inclu
 from symphony_charts.formats.data import maps, merge_overlay, sub
 from symphony_charts.kinds.base import WAITING
 from symphony_charts.spec.model import Process, Step
-from symphony_charts.spec.overlay_fields import merge_probe
+from symphony_charts.spec.overlay_fields import merge_probe, probe_data
 from symphony_charts.spec.pods import Service
-from symphony_charts.spec.sources import EnvSource, Probe, SecuritySettings
+from symphony_charts.spec.sources import EnvSource, SecuritySettings
 
 POD_VALUES = ("affinity", "tolerations", "topologySpreadConstraints")
 
@@ -248,24 +248,7 @@ def _probe(draft: Draft, group: Group, name: str, process: Process) -> dict[str,
     if ready is None:
         bound = next((each for each in process.binds if listens_on(draft.services[each], group, name)), None)
         return {"tcpSocket": {"port": bound}} if bound else {}
-    return _declared_probe(ready)
-
-
-def _declared_probe(ready: Probe) -> dict[str, Any]:
-    probe: dict[str, Any] = {}
-    if ready.tcp is not None:
-        probe["tcpSocket"] = {"port": ready.tcp.port}
-    elif ready.http is not None:
-        http = ready.http
-        probe["httpGet"] = {"port": http.port, "path": http.path, "scheme": http.scheme}
-    elif ready.exec is not None:
-        probe["exec"] = {"command": list(ready.exec.command)}
-    probe |= {"periodSeconds": ready.period, "timeoutSeconds": ready.timeout, "failureThreshold": ready.failures}
-    if ready.initial_delay:
-        probe["initialDelaySeconds"] = ready.initial_delay
-    if ready.successes != 1:
-        probe["successThreshold"] = ready.successes
-    return probe
+    return probe_data(ready)
 
 
 def _probe_port(draft: Draft, group: Group, name: str, port: str) -> Tree:

@@ -1,19 +1,17 @@
-"""GPUs of this machine: their numbers, load, and the locks by which runs of one user share them."""
+"""GPUs of this machine: their numbers, load, and the runs that hold them."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import sys
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from symphony_charts.errors import Conflict, PlacementError, SymphError, ToolFailed, ToolMissing
+from symphony_charts.errors import Conflict, NotFound, PlacementError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.formats.quantity import MIB
-from symphony_charts.local.plan.records import Gpus, LocalPlan
+from symphony_charts.local.plan.records import Gpus
 from symphony_charts.local.plan.resources import (
     CUDA_VISIBLE,
     Gpu,
@@ -23,73 +21,52 @@ from symphony_charts.local.plan.resources import (
     parse_gpus,
     visible,
 )
-from symphony_charts.local.runs import Run
+from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import file_locks, subprocess_runner
 
-# The supervisor of a run holds a lock per GPU. The kernel releases it with the last process that has it open, so that
-# nothing is left after a kill -9. Imported by the supervisor: keep it light.
-
-# A folder in the runtime folder.
-_FOLDER = "gpus"
+# Timeout for the lock of GPUs, in seconds; checking out the Git volumes of another run may take this long.
+_CHOOSING_S = 600.0
 
 
-def note_holder(gpu: str, run: Path, processes: Sequence[str]) -> None:
-    file_locks.note(_FOLDER, _file_of(gpu), json.dumps({"run": str(run), "processes": list(processes)}))
+class _Holder(NamedTuple):
+    """A run that holds GPUs: its description, and True if it shares them."""
+
+    text: str
+    is_sharing: bool
 
 
-def holders_of(gpu: str) -> list[str]:
-    """Return the holders of a GPU as text: ``experiment "rl" (learner)``."""
-    # A run that is being started has no state yet.
-    holders = [
-        f'experiment "{run.experiment}" ({", ".join(processes)})'
-        for run, processes in _holders(gpu)
-        if run.is_live or not (run.folder / "state.json").exists()
-    ]
-    return list(dict.fromkeys(holders))
+def _holders() -> dict[str, list[_Holder]]:
+    """Return the holders of each GPU: the runs that have not ended, from their plans.
 
-
-def restore_gpu_locks(run: Run, plan: LocalPlan, needed: Collection[str]) -> None:
-    """Lock the GPUs of a run that it still needs, until this program ends, unless it has inherited the locks.
-
-    After its predecessor was killed the GPUs are free, unless another run has taken them; that is printed to stderr.
+    Once a run has its result, processes that have ended with it hold none.
     """
-    wanted: dict[str, list[str]] = {}
-    for process in plan.processes:
-        for gpu in [gpu for gpu in process.gpus if gpu in needed]:
-            wanted.setdefault(gpu, []).append(f"{process.pod}/{process.process}")
-    if not wanted:
-        return
-    with file_locks.exclusive(_FOLDER):
-        for gpu, processes in wanted.items():
-            descriptor = file_locks.claim(_FOLDER, _file_of(gpu), shared=plan.is_sharing_gpus)
-            if descriptor is not None:
-                note_holder(gpu, run.folder, processes)
-            elif all(holder.folder != run.folder for holder, _ in _holders(gpu)):
-                sys.stderr.write(f"{gpu} was taken meanwhile: {'; '.join(holders_of(gpu))}\n")
+    holders: dict[str, list[_Holder]] = {}
+    for run in live_runs():
+        with contextlib.suppress(NotFound, ToolFailed):
+            names: dict[str, list[str]] = {}
+            plan, ended = run.plan(), _ended_slots(run)
+            for process in plan.processes if run.is_active else ():
+                for gpu in process.gpus if process.slot not in ended else ():
+                    names.setdefault(gpu, []).append(f"{process.pod}/{process.process}")
+            for gpu, processes in names.items():
+                text = f'experiment "{run.experiment}" ({", ".join(processes)})'
+                holders.setdefault(gpu, []).append(_Holder(text, plan.is_sharing_gpus))
+    return holders
 
 
-def release_gpus(plan: LocalPlan, needed: Collection[str]) -> None:
-    """Unlock the GPUs of a run that it does not need any more; its supervisor may have inherited the locks."""
-    freed = {_file_of(gpu) for process in plan.processes for gpu in process.gpus if gpu not in needed}
-    if not freed:
-        return
-    for entry in os.listdir("/proc/self/fd"):  # noqa: PTH208 - only names are needed
-        with contextlib.suppress(OSError):
-            path = Path(os.readlink(f"/proc/self/fd/{entry}"))  # noqa: PTH115 - the target, as it is
-            if path.name in freed and path.parent.name == _FOLDER:
-                os.close(int(entry))
+def _ended_slots(run: Run) -> set[int]:
+    """Return the processes of a live run that need no GPU any more; none if its state is damaged."""
+    with contextlib.suppress(NotFound, ToolFailed):
+        state = run.state()
+        if state.ended is not None:
+            return {process.slot for process in state.processes if process.phase in ("done", "failed", "stopped")}
+    return set()
 
 
-def _holders(gpu: str) -> Iterator[tuple[Run, list[str]]]:
-    for line in file_locks.claimants(_FOLDER, _file_of(gpu)):
-        with contextlib.suppress(ValueError, KeyError):
-            data = json.loads(line)
-            yield Run(Path(data["run"])), [str(name) for name in data["processes"]]
-
-
-def _file_of(gpu: str) -> str:
-    return f"{gpu.replace(os.sep, '_')}.held"
+def held_gpus() -> set[str]:
+    """Return the ids of all GPUs that runs hold."""
+    return set(_holders())
 
 
 _QUERY = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used", "--format=csv,noheader,nounits")
@@ -143,8 +120,8 @@ _DRIVER = Path("/dev/nvidiactl")
 
 
 @contextlib.contextmanager
-def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpus]:
-    """Hold the GPUs of each process for the run in the folder `run`, through the programs started meanwhile.
+def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
+    """Yield the GPUs of each process of a new run, which must be live at the end of the block: then it holds them.
 
     With `share` they are assigned round-robin, and processes and runs that share may have the same. Raises
     PlacementError if the machine has too few, and Conflict naming the holders if too few are free.
@@ -154,16 +131,8 @@ def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpu
         unused = "this machine has GPUs and no process asks for one, so none sees any; `gpus: 1` gives it one"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
-    with file_locks.exclusive(_FOLDER):
-        chosen, held = _choose(experiment.name, requests, gpus_seen(), share=share)
-        for gpu in held:
-            note_holder(gpu, run, [process for process, ids in chosen.ids.items() if gpu in ids])
-    try:
-        for descriptor in held.values():
-            os.set_inheritable(descriptor, True)
-        yield chosen
-    finally:
-        _close(held)
+    with file_locks.exclusive("gpus", _CHOOSING_S):
+        yield _choose(experiment.name, requests, share=share)
 
 
 def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = False) -> Gpus:
@@ -172,18 +141,12 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
     Too few GPUs are only noted, unless `strict`, which raises as `take_gpus` does.
     """
     requests = gpu_requests(experiment)
-    if not requests:
-        return Gpus()
     try:
-        seen = gpus_seen()
-        with file_locks.exclusive(_FOLDER):
-            chosen, held = _choose(experiment.name, requests, seen, share=share)
-            _close(held)
+        return _choose(experiment.name, requests, share=share) if requests else Gpus()
     except SymphError as error:
         if strict:
             raise
         return Gpus(notes=(f"no GPUs for it now: {error.what}",))
-    return chosen
 
 
 def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
@@ -213,54 +176,39 @@ def gpus_seen() -> tuple[Gpu, ...]:
         ) from error
 
 
-def _choose(
-    name: str, requests: Sequence[GpuRequest], seen: Sequence[Gpu], *, share: bool
-) -> tuple[Gpus, dict[str, int]]:
-    """Return the GPUs of each process and the descriptors that hold them; call it while `_FOLDER` is locked."""
-    claimed = {gpu.id: file_locks.claim(_FOLDER, _file_of(gpu.id), shared=share) for gpu in seen}
-    held = {gpu: descriptor for gpu, descriptor in claimed.items() if descriptor is not None}
-    free = [gpu for gpu in seen if gpu.id in held]
-    ids = assign_gpus(requests, free, share=share)
-    notes: tuple[str, ...] = ()
+def _choose(name: str, requests: Sequence[GpuRequest], *, share: bool) -> Gpus:
+    seen, holders = gpus_seen(), _holders()
+    free = [gpu for gpu in seen if all(share and holder.is_sharing for holder in holders.get(gpu.id, ()))]
+    ids, notes = assign_gpus(requests, free, share=share), tuple[str, ...]()
+    held = "; ".join(
+        f"GPU {gpu.index} is held by {' and '.join(dict.fromkeys(holder.text for holder in holders[gpu.id]))}"
+        for gpu in seen
+        if gpu not in free
+    )
     if ids is None and share:
         ids = assign_gpus(requests, [*free, *(gpu for gpu in seen if gpu not in free)], share=True)
-        notes = (f"GPUs are shared with runs that did not ask for that: {_held_by(seen, free)}",)
+        notes = (f"GPUs are shared with runs that did not ask for that: {held}",)
     if ids is None:
-        _close(held)
-        raise _too_few(name, requests, seen, free, share=share)
-    used = {gpu for has in ids.values() for gpu in has}
-    _close({gpu: descriptor for gpu, descriptor in held.items() if gpu not in used})
-    return Gpus(ids=ids, is_shared=share, notes=notes), {gpu: held[gpu] for gpu in held if gpu in used}
+        raise _too_few(name, requests, len(seen), len(free), held, share=share)
+    return Gpus(ids=ids, is_shared=share, notes=notes)
 
 
-def _too_few(
-    name: str, requests: Sequence[GpuRequest], seen: Sequence[Gpu], free: Sequence[Gpu], *, share: bool
-) -> SymphError:
+def _too_few(name: str, requests: Sequence[GpuRequest], seen: int, free: int, held: str, *, share: bool) -> SymphError:
     asked = max(request.count for request in requests) if share else sum(request.count for request in requests)
     who = ", ".join(f"{request.process.rpartition('/')[2]} {request.count}" for request in requests[:5])
     who += f" and {len(requests) - 5} more" if len(requests) > 5 else ""
     what = f'experiment "{name}" asks for {_count(asked)} ({who})'
-    if asked > len(seen):
+    if asked > seen:
         chosen = os.environ.get(CUDA_VISIBLE)
-        why = f"{CUDA_VISIBLE} leaves {_count(len(seen))}" if chosen is not None else f"this machine has {len(seen)}"
+        why = f"{CUDA_VISIBLE} leaves {_count(seen)}" if chosen is not None else f"this machine has {seen}"
         step = "ask for fewer with `local: {gpus: N}`" + (", or symph up --share-gpus" if seen and not share else "")
         return PlacementError(f"{what}; {why}", next=step)
-    left = f"{len(free)} {'is' if len(free) == 1 else 'are'} free"
+    left = f"{free} {'is' if free == 1 else 'are'} free"
     return Conflict(
-        f"{what}; of {_count(len(seen))} here {left}: {_held_by(seen, free)}",
+        f"{what}; of {_count(seen)} here {left}: {held}",
         next="symph down one of them, or share with symph up --share-gpus",
     )
 
 
 def _count(number: int) -> str:
     return f"{number} GPU" if number == 1 else f"{number} GPUs"
-
-
-def _held_by(seen: Sequence[Gpu], free: Sequence[Gpu]) -> str:
-    held = [gpu for gpu in seen if gpu not in free]
-    return "; ".join(f"GPU {gpu.index} is held by {' and '.join(holders_of(gpu.id)) or 'another run'}" for gpu in held)
-
-
-def _close(held: Mapping[str, int]) -> None:
-    for descriptor in held.values():
-        os.close(descriptor)

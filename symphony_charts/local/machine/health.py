@@ -14,7 +14,7 @@ from typing import Literal
 from symphony_charts.backend.status import Capability
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.logs import LogFile
-from symphony_charts.local.machine.gpus import gpus_seen, holders_of
+from symphony_charts.local.machine.gpus import gpus_seen, held_gpus
 from symphony_charts.local.machine.machine import find_limiter, namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.file_locks import is_locked_across_machines
@@ -123,7 +123,7 @@ def _gpus() -> list[Capability]:
         seen = gpus_seen()
     except ToolFailed as error:
         return [Capability(name="gpus", status="warning", detail=error.what, next="run: nvidia-smi")]
-    held = sum(bool(holders_of(gpu.id)) for gpu in seen)
+    held = len(held_gpus() & {gpu.id for gpu in seen})
     return [Capability(name="gpus", status="ok", detail=f"{len(seen)} to be seen by processes, {held} held by runs")]
 
 

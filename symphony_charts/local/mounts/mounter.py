@@ -17,7 +17,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from symphony_charts.local.mounts import mount_points
 from symphony_charts.local.mounts.mount_points import Journal, open_beneath
@@ -43,17 +43,17 @@ class RefusedError(Exception):
         self.what, self.next_step = what, next_step
 
 
-class Target:
+class Target(NamedTuple):
     """A mount of `source`, or of its `sub_path`, at the absolute path `at`, perhaps read-only.
 
     `path` is the place of the mount in the experiment.
     """
 
-    __slots__ = ("at", "path", "read_only", "source", "sub_path")
-
-    # A plain class: importing dataclasses takes as long as all mounts of a run.
-    def __init__(self, source: str, at: str, *, sub_path: str = "", read_only: bool = False, path: str = "") -> None:
-        self.source, self.at, self.sub_path, self.read_only, self.path = source, at, sub_path, read_only, path
+    source: str
+    at: str
+    sub_path: str = ""
+    read_only: bool = False
+    path: str = ""
 
     @property
     def depth(self) -> int:

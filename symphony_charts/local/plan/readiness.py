@@ -14,7 +14,7 @@ from symphony_charts.formats.data import maps
 from symphony_charts.local.plan.records import Check, Wait
 from symphony_charts.local.plan.replicas import Replica, steps_of
 from symphony_charts.spec.model import Experiment, Process
-from symphony_charts.spec.overlay_fields import merge_probe
+from symphony_charts.spec.overlay_fields import merge_probe, probe_data
 from symphony_charts.spec.pods import ProcessRef, Service, find_process, processes_of
 from symphony_charts.spec.sources import Probe
 
@@ -39,7 +39,7 @@ def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int
         return
     probe: dict[str, object] = {}
     if isinstance(process.ready, Probe):
-        probe = _in_kubernetes_words(process.ready)
+        probe = probe_data(process.ready)
     elif listening and process.ready is None:
         # As in the chart: the overlay modifies a probe that connects to the first port.
         probe = {"tcpSocket": {"port": listening[0][1]}}
@@ -62,23 +62,6 @@ def _named_ports(process: Process, listening: Sequence[tuple[str, int]]) -> dict
     ports = maps(process.container_overlay, "ports")
     own = {str(port.get("name")): port.get("containerPort") for port in ports}
     return {name: number for name, number in own.items() if isinstance(number, int)} | dict(listening)
-
-
-def _in_kubernetes_words(probe: Probe) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "initialDelaySeconds": probe.initial_delay,
-        "periodSeconds": probe.period,
-        "timeoutSeconds": probe.timeout,
-        "failureThreshold": probe.failures,
-        "successThreshold": probe.successes,
-    }
-    if probe.tcp is not None:
-        fields["tcpSocket"] = {"port": probe.tcp.port}
-    if probe.http is not None:
-        fields["httpGet"] = {"port": probe.http.port, "path": probe.http.path, "scheme": probe.http.scheme}
-    if probe.exec is not None:
-        fields["exec"] = {"command": list(probe.exec.command)}
-    return fields
 
 
 def _check(

@@ -1,4 +1,4 @@
-"""Decide the next actions of a run's supervisor: a pure function of the run's state and an event.
+"""Decide the next state of a run and the actions of its supervisor: a pure function of the state and an event.
 
 Processes and planned processes are in slot order.
 """
@@ -6,17 +6,16 @@ Processes and planned processes are in slot order.
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from symphony_charts.local.plan.records import AtEnd, Backoff, LocalPlan, PlannedProcess
-from symphony_charts.local.run_state import Failure, ProcessState
+from symphony_charts.local.run_state import Failure, ProcessState, RunPhase, RunState
 from symphony_charts.local.status import unmet_waits
-from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.events import Act, Action, Deed, Event, Later
 
 # The status of a process that exited with 0 after its liveness probe had stopped it.
 _UNHEALTHY = 137
@@ -65,9 +64,8 @@ def describe_status(status: int | None) -> str:
         return f"exit status {status}"
 
 
-Phase = Literal["starting", "running", "lingering", "kept", "stopping", "over"]
 # When a process may run and start again, by its `at_end`.
-_GOES_ON: dict[AtEnd, tuple[Phase, ...]] = {
+_GOES_ON: dict[AtEnd, tuple[RunPhase, ...]] = {
     "stop": ("running",),
     "linger": ("running", "lingering"),
     "stay": ("running", "lingering", "kept"),
@@ -77,107 +75,110 @@ _ENDED = ("done", "failed", "stopped")
 _HELD_S = 1.0
 
 
-@dataclass(frozen=True)
-class State:
-    """The state of a run. `live` are the slots with running programs, `failed` is the first failure.
+Deed = Literal["release", "respawn", "attend", "end", "read end", "sweep", "grant"]
+Timer = Literal["restart_due", "overdue", "linger_over"]
 
-    `phase` is ``over`` once nothing runs any more, and `reason` the final phase of the run; `cause` is the reason for
-    the end if no process caused it. If services go on after the end of the run, it is first ``lingering`` and then
-    ``kept``, since the time `ended`; `is_settled` means that everything else has ended.
+
+class Act(Struct, frozen=True):
+    """An action on the program of `slot`.
+
+    ``release`` lets it start where it waits; ``respawn`` restarts it, and reports that to `Transition`; ``attend``
+    begins its checks; ``end`` sends TERM, and KILL after `grace_s`; ``read end`` determines an end that was not
+    observed; ``sweep`` kills what ended programs have left running; ``grant`` withdraws its restart request once the
+    state is written.
     """
 
-    processes: Sequence[ProcessState]
-    live: frozenset[int] = frozenset()
-    phase: Phase = "running"
-    reason: str = ""
-    failed: Failure | None = None
-    cause: str = ""
-    ended: float | None = None
-    is_settled: bool = False
+    do: Deed
+    slot: int
+    grace_s: float = 0.0
 
 
-def goes_on(phase: Phase, planned: PlannedProcess) -> bool:
+class Later(Struct, frozen=True):
+    """Call this method of a `Transition` after so many seconds; it ignores a process that has moved on since `at`."""
+
+    delay_s: float
+    do: Timer
+    slot: int = -1
+    at: float | None = None
+
+
+Action = Act | Later
+
+
+def goes_on(phase: RunPhase, planned: PlannedProcess) -> bool:
     """Return True if a process may run, and start again, in this phase of its run."""
     return phase in _GOES_ON[planned.at_end]
 
 
-def transition(state: State, event: Event, plan: LocalPlan, now: float) -> tuple[State, list[Action]]:
-    """Return the state after `event`, and the actions to take in this order; `state` does not change."""
-    step = _Transition(state, plan, now)
-    step.handle(event)
-    return step.state(), step.actions
+class Transition:
+    """The step from `state`, with running programs in the slots `live`, by one event: the call of one public method.
 
+    Afterwards its `state` is the next one, and `actions` are to be taken in this order; the given state does not
+    change. The phase is ``over`` once nothing runs any more.
+    """
 
-class _Transition:
-    def __init__(self, state: State, plan: LocalPlan, now: float) -> None:
-        self._plan, self._planned, self._backoff, self._now = plan, plan.processes, plan.backoff, now
-        self._processes, self._live = list(state.processes), state.live
-        self._phase, self._reason, self._failed, self._cause = state.phase, state.reason, state.failed, state.cause
-        self._concluded, self._is_settled = state.ended, state.is_settled
+    def __init__(self, state: RunState, live: frozenset[int], plan: LocalPlan, now: float) -> None:
+        self._plan, self._planned, self._backoff, self._now, self._live = plan, plan.processes, plan.backoff, now, live
+        self._processes = list(state.processes)
+        self.state = replace(state, processes=self._processes)
         self.actions: list[Action] = []
 
-    def state(self) -> State:
-        result = self._phase, self._reason, self._failed, self._cause, self._concluded, self._is_settled
-        return State(self._processes, self._live, *result)
+    # Events
 
-    def handle(self, event: Event) -> None:
-        match event:
-            case events.Started(slot):
-                if not self._planned[slot].waits:
-                    self._note_start(slot)
-            case events.TakenOver(stopping):
-                self._take_over(stopping)
-            case events.PaneClosed(slot):
-                if self._goes_on(slot):
-                    self._note(slot, unhealthy="its pane was closed")
-                    if slot in self._live:
-                        self._end(slot)
-            case events.TmuxGone():
-                # Processes without a terminal are no longer logged and cannot restart.
-                if self._phase == "running":
-                    self._cause = "tmux was killed"
-                self._stop("failed")
-            case events.Ended():
-                self._ended(event)
-            case events.Readiness(slot, is_ready, why):
-                self._note(slot, ready=is_ready, unready=why)
-                if is_ready:
-                    self._advance()
-            case events.ProbeFailed(slot, probe, why, grace_s):
-                self._note(slot, unhealthy=f"{probe} probe failed: {why}")
-                self._end(slot, grace_s)
-            case events.Overdue(slot, began):
-                if self._goes_on(slot) and self._processes[slot].began == began:
-                    self._overdue(slot)
-            case events.RestartDue(slot, ended):
-                process = self._processes[slot]
-                # A restart on request may have started it in the meantime, and it may have ended again.
-                if self._goes_on(slot) and process.phase == "backoff" and process.ended == ended:
-                    self._act("respawn", slot)
-            case events.Respawned(slot, is_done):
-                self._respawned(slot, is_done=is_done)
-            case events.Held(slot, why):
-                self._later(_HELD_S, events.RestartDue(slot, self._note(slot, held=why).ended))
-            case events.RestartAsked(slots):
-                self._restart(
-                    [slot for slot in slots if self._goes_on(slot) and not self._processes[slot].is_restart_asked]
-                )
-            case events.PauseAsked(slots):
-                going = [slot for slot in slots if self._goes_on(slot)]
-                self._pause([slot for slot in going if not (self._processes[slot].is_stopped and slot in self._live)])
-            case events.StopAsked():
-                self._stop("stopped")
-            case events.LingerOver():
-                if self._phase == "lingering":
-                    self._phase = "kept"
-                    self._end_others()
+    def started(self, slot: int, at: float) -> None:
+        """A program has started `at` a time since 1970, with its run; unless it waits at its gate."""
+        if not self._planned[slot].waits:
+            self._note_start(slot, at)
 
-    # Ends and reactions
+    def pane_closed(self, slot: int) -> None:
+        """The pane of a program was closed: it has no terminal any more, and its output is not logged."""
+        if self._goes_on(slot):
+            self._note(slot, unhealthy="its pane was closed")
+            if slot in self._live:
+                self._end(slot)
 
-    def _ended(self, event: events.Ended) -> None:
-        slot, status = event.slot, event.status
+    def tmux_gone(self) -> None:
+        """All terminals are gone: processes without one are no longer logged and cannot restart."""
+        if self.state.phase == "running":
+            self.state.cause = "tmux was killed"
+        self._stop("failed")
+
+    def readiness(self, slot: int, is_ready: bool, why: str = "") -> None:
+        """Checks have found that a process is ready or not."""
+        self._note(slot, ready=is_ready, unready=why)
+        if is_ready:
+            self._advance()
+
+    def probe_failed(self, slot: int, probe: str, why: str, grace_s: float | None = None) -> None:
+        """A probe has found that a process must end, within `grace_s` (None: the usual grace period)."""
+        self._note(slot, unhealthy=f"{probe} probe failed: {why}")
+        self._end(slot, grace_s)
+
+    def restart_due(self, slot: int, ended: float | None) -> None:
+        """The pause after the end of a process at that time is over."""
+        process = self._processes[slot]
+        # A restart on request may have started it in the meantime, and it may have ended again.
+        if self._goes_on(slot) and process.phase == "backoff" and process.ended == ended:
+            self._act("respawn", slot)
+
+    def held(self, slot: int, why: str) -> None:
+        """A program cannot be restarted yet; `why` names the obstacle (``tmux, which does not answer``)."""
+        self._later(_HELD_S, "restart_due", slot, self._note(slot, held=why).ended)
+
+    def stop(self) -> None:
+        """A command asks to stop the run."""
+        self._stop("stopped")
+
+    def linger_over(self, _slot: int = -1, _at: float | None = None) -> None:
+        """The services of a run that has ended have lingered for long enough."""
+        if self.state.phase == "lingering":
+            self.state.phase = "kept"
+            self._end_others()
+
+    def ended(self, slot: int, status: int | None, at: float, limit: str = "") -> None:
+        """A program has ended `at` a time since 1970; `limit` is the limit that ended it, as text."""
         phase = "done" if status == 0 else "failed"
-        process = self._note(slot, status=status, ended=event.at, ready=False, phase=phase, limit=event.limit)
+        process = self._note(slot, status=status, ended=at, ready=False, phase=phase, limit=limit)
         if not self._goes_on(slot):
             self._note(slot, phase="done" if status == 0 else "stopped")
             self._advance()
@@ -189,96 +190,40 @@ class _Transition:
             self._start_afresh(slot)
             self._advance()
         else:
-            if event.at - (process.started or event.at) >= self._backoff.forget_s:
+            if at - (process.started or at) >= self._backoff.forget_s:
                 process = self._note(slot, in_a_row=0)
             self._follow_up(slot, restart_decision(process, self._planned[slot], status, self._backoff))
+        # One look at all processes of the machine takes time: not one for each of many.
+        is_last = self._planned[slot].gpus or all(self._goes_on(other) for other in self._live)
+        if self.state.has_result and not self._goes_on(slot) and is_last:
+            self._act("sweep", slot)
 
-    def _follow_up(self, slot: int, decision: Decision) -> None:
+    def respawned(self, slot: int) -> None:
+        """A program was restarted."""
         process = self._processes[slot]
-        if decision.action == "restart":
-            self._note(slot, phase="backoff")
-            self._later(decision.delay_s, events.RestartDue(slot, process.ended))
-        elif decision.action == "failed":
-            self._note(slot, phase="failed")
-            # A service that exits with 0 has failed as well.
-            status = 1 if process.status == 0 else process.status
-            if self._phase == "running":
-                self._failed = self._failed or Failure(name=process.name, status=status, slot=slot)
-            if decision.stops:
-                self._conclude("failed")
-        self._advance()
+        restarts, in_a_row = process.restarts + 1, process.in_a_row + 1
+        self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None, held="")
+        self._start(slot)
 
-    def _respawned(self, slot: int, *, is_done: bool) -> None:
-        if is_done:
-            process = self._processes[slot]
-            restarts, in_a_row = process.restarts + 1, process.in_a_row + 1
-            self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None, held="")
-            self._start(slot)
+    def cannot_respawn(self, slot: int) -> None:
+        """Without tmux nothing can start, and running processes cannot be viewed."""
+        self._follow_up(slot, Decision(action="failed"))
+        self._stop("failed")
+
+    def overdue(self, slot: int, began: float | None) -> None:
+        """The deadline of a process that began at that time has passed."""
+        process = self._processes[slot]
+        if not self._goes_on(slot) or process.began != began or process.phase not in ("running", "backoff"):
+            return
+        process = self._note(slot, is_overdue=True)
+        if slot in self._live:
+            self._end(slot)
         else:
-            # Without tmux nothing can start, and running processes cannot be viewed.
-            self._follow_up(slot, Decision(action="failed"))
-            self._stop("failed")
+            self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
 
-    def _overdue(self, slot: int) -> None:
-        if self._processes[slot].phase in ("running", "backoff"):
-            process = self._note(slot, is_overdue=True)
-            if slot in self._live:
-                self._end(slot)
-            else:
-                self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
-
-    def _conclude(self, reason: str) -> None:
-        """Give the run its result, and end what ends with it."""
-        if self._phase != "running":
-            return
-        self._reason = reason
-        later = {self._planned[slot].at_end for slot in range(len(self._processes)) if self._is_active(slot)}
-        lingers = self._plan.linger_s > 0 and "linger" in later
-        if not lingers and "stay" not in later:
-            self._stop(reason)
-            return
-        self._phase, self._concluded = "lingering" if lingers else "kept", self._now
-        self._end_others()
-
-    def _stop(self, reason: str) -> None:
-        """End the run as the kubelet ends a pod: TERM to the main processes, grace period, KILL to everything."""
-        if self._phase in ("stopping", "over"):
-            return
-        # The result of a run does not change with the end of its services.
-        self._phase, self._reason = "stopping", self._reason if self._concluded else reason
-        self._end_others()
-
-    def _end_others(self) -> None:
-        """End the processes that do not go on in this phase of the run."""
-        if self._phase == "lingering" and self._concluded is not None:
-            self._later(self._concluded + self._plan.linger_s - self._now, events.LingerOver())
-        for slot, process in enumerate(self._processes):
-            if self._goes_on(slot):
-                continue
-            if slot in self._live:
-                self._end(slot)
-            elif process.phase in ("waiting", "backoff"):
-                self._note(slot, phase="stopped")
-        self._advance()
-
-    def _settle(self) -> None:
-        """Note that all that ends with the run has ended; the run is over when nothing goes on."""
-        if self._concluded is not None:
-            self._is_settled = self._is_settled or all(self._goes_on(slot) for slot in self._live)
-        slots = range(len(self._processes))
-        if not self._live and not any(self._goes_on(slot) and self._is_active(slot) for slot in slots):
-            self._phase = "over"
-
-    def _goes_on(self, slot: int) -> bool:
-        return goes_on(self._phase, self._planned[slot])
-
-    def _is_active(self, slot: int) -> bool:
-        """Return True if a process runs or will start by itself."""
-        return slot in self._live or self._processes[slot].phase not in _ENDED
-
-    # Requests
-
-    def _restart(self, slots: Sequence[int]) -> None:
+    def restart(self, slots: Sequence[int]) -> None:
+        """A command asks to start these processes again."""
+        slots = [slot for slot in slots if self._goes_on(slot) and not self._processes[slot].is_restart_asked]
         for slot in slots:
             self._note(slot, is_restart_asked=True, is_stopped=False)
         for slot in slots:
@@ -288,7 +233,10 @@ class _Transition:
                 self._end(slot)
         self._advance()
 
-    def _pause(self, slots: Sequence[int]) -> None:
+    def pause(self, slots: Sequence[int]) -> None:
+        """A command asks to stop these processes, and to leave them stopped."""
+        going = [slot for slot in slots if self._goes_on(slot)]
+        slots = [slot for slot in going if not (self._processes[slot].is_stopped and slot in self._live)]
         for slot in slots:
             if slot in self._live:
                 self._end(slot)
@@ -301,6 +249,98 @@ class _Transition:
             self._note(slot, is_stopped=True, is_restart_asked=False, is_fresh_start=False, held="")
         self._advance()
 
+    def taken_over(self, stopping: str = "") -> None:
+        """The supervisor watches all programs; `stopping` is set if an earlier one was stopping the run."""
+        if stopping:
+            self._stop(stopping)
+        elif self.state.phase != "running":
+            self._end_others()
+        for slot, process in enumerate(self._processes):
+            is_stopping = process.is_stopped and process.phase != "stopped" and slot in self._live
+            if process.is_restart_asked or is_stopping:
+                # The request is still on disk and is read again.
+                self._note(slot, is_restart_asked=False, is_stopped=False)
+            if process.phase == "backoff" and slot in self._live:
+                self._note(slot, restarts=process.restarts + 1)
+                self._start(slot)
+            elif process.phase == "backoff":
+                due = (process.ended or self._now) + self._backoff.delay_s(process.in_a_row)
+                self._later(due - self._now, "restart_due", slot, process.ended)
+            elif process.is_fresh_start:
+                continue
+            elif slot not in self._live and process.phase in ("waiting", "starting", "running"):
+                self._act("read end", slot)
+            elif slot in self._live and process.phase == "running" and self._goes_on(slot):
+                self._attend(slot)
+
+    # Ends and reactions
+
+    def _follow_up(self, slot: int, decision: Decision) -> None:
+        process = self._processes[slot]
+        if decision.action == "restart":
+            self._note(slot, phase="backoff")
+            self._later(decision.delay_s, "restart_due", slot, process.ended)
+        elif decision.action == "failed":
+            self._note(slot, phase="failed")
+            # A service that exits with 0 has failed as well.
+            status = 1 if process.status == 0 else process.status
+            if self.state.phase == "running":
+                self.state.failed = self.state.failed or Failure(name=process.name, status=status, slot=slot)
+            if decision.stops:
+                self._conclude("failed")
+        self._advance()
+
+    def _conclude(self, reason: str) -> None:
+        """Give the run its result, and end what ends with it."""
+        if self.state.phase != "running":
+            return
+        self.state.reason = reason
+        later = {self._planned[slot].at_end for slot in range(len(self._processes)) if self._is_active(slot)}
+        lingers = self._plan.linger_s > 0 and "linger" in later
+        if not lingers and "stay" not in later:
+            self._stop(reason)
+            return
+        self.state.phase, self.state.ended = "lingering" if lingers else "kept", self._now
+        self._end_others()
+
+    def _stop(self, reason: str) -> None:
+        """End the run as the kubelet ends a pod: TERM to the main processes, grace period, KILL to everything."""
+        if self.state.phase in ("stopping", "over"):
+            return
+        # The result of a run does not change with the end of its services.
+        self.state.phase, self.state.reason = "stopping", self.state.reason if self.state.ended else reason
+        self._end_others()
+
+    def _end_others(self) -> None:
+        """End the processes that do not go on in this phase of the run."""
+        if self.state.phase == "lingering" and self.state.ended is not None:
+            self._later(self.state.ended + self._plan.linger_s - self._now, "linger_over")
+        for slot, process in enumerate(self._processes):
+            if self._goes_on(slot):
+                continue
+            if slot in self._live:
+                self._end(slot)
+            elif process.phase in ("waiting", "backoff"):
+                self._note(slot, phase="stopped")
+        self._advance()
+
+    def _settle(self) -> None:
+        """Note that all that ends with the run has ended; the run is over when nothing goes on."""
+        if self.state.ended is not None:
+            self.state.is_settled = self.state.is_settled or all(self._goes_on(slot) for slot in self._live)
+        slots = range(len(self._processes))
+        if not self._live and not any(self._goes_on(slot) and self._is_active(slot) for slot in slots):
+            self.state.phase = "over"
+
+    def _goes_on(self, slot: int) -> bool:
+        return goes_on(self.state.phase, self._planned[slot])
+
+    def _is_active(self, slot: int) -> bool:
+        """Return True if a process runs or will start by itself."""
+        return slot in self._live or self._processes[slot].phase not in _ENDED
+
+    # Starts
+
     def _start_afresh(self, slot: int) -> None:
         """Start a process on request; reset its restarts and failures."""
         self._note(slot, is_restart_asked=False, is_stopped=False, held="")
@@ -308,8 +348,8 @@ class _Transition:
             self._note(
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
             )
-        if self._phase == "running" and self._failed and self._failed.slot == slot:
-            self._failed = self._other_failure()
+        if self.state.phase == "running" and self.state.failed and self.state.failed.slot == slot:
+            self.state.failed = self._other_failure()
         for other, process in enumerate(self._processes):
             is_given_up = process.phase == "stopped" and not process.started and not process.is_stopped
             if is_given_up and self._goes_on(other) and not self._planned[other].is_removed:
@@ -329,35 +369,11 @@ class _Transition:
         process = self._processes[min(failed)[1]]
         return Failure(name=process.name, status=process.status or 1, slot=min(failed)[1])
 
-    def _take_over(self, stopping: str) -> None:
-        """Finish the pending work of an earlier supervisor."""
-        if stopping:
-            self._stop(stopping)
-        elif self._phase != "running":
-            self._end_others()
-        for slot, process in enumerate(self._processes):
-            is_stopping = process.is_stopped and process.phase != "stopped" and slot in self._live
-            if process.is_restart_asked or is_stopping:
-                # The request is still on disk and is read again.
-                self._note(slot, is_restart_asked=False, is_stopped=False)
-            if process.phase == "backoff" and slot in self._live:
-                self._note(slot, restarts=process.restarts + 1)
-                self._start(slot)
-            elif process.phase == "backoff":
-                due = (process.ended or self._now) + self._backoff.delay_s(process.in_a_row)
-                self._later(due - self._now, events.RestartDue(slot, process.ended))
-            elif process.is_fresh_start:
-                continue
-            elif slot not in self._live and process.phase in ("waiting", "starting", "running"):
-                self._act("read end", slot)
-            elif slot in self._live and process.phase == "running" and self._goes_on(slot):
-                self._attend(slot)
-
     # Order and readiness
 
     def _advance(self) -> None:
         """Start the processes whose waits are met; end the run if its aims are reached or unreachable."""
-        if self._phase in ("stopping", "over"):
+        if self.state.phase in ("stopping", "over"):
             self._settle()
             return
         # A process that is ready at once may unblock others, which may also be ready at once.
@@ -366,13 +382,13 @@ class _Transition:
                 self._release(slot)
         for slot in unreachable(self._processes, self._planned):
             self._note(slot, phase="stopped")
-        if self._phase != "running":
+        if self.state.phase != "running":
             self._settle()
             return
-        if self._failed and self._planned[self._failed.slot].is_removed:
-            self._failed = self._other_failure()
-        if verdict(self._processes, self._planned, self._plan.done_when) is not None:
-            self._conclude("failed" if self._failed else "finished")
+        if self.state.failed and self._planned[self.state.failed.slot].is_removed:
+            self.state.failed = self._other_failure()
+        if has_result(self._processes, self._planned, self._plan.done_when):
+            self._conclude("failed" if self.state.failed else "finished")
 
     def _release(self, slot: int) -> None:
         if self._processes[slot].is_fresh_start:
@@ -383,21 +399,21 @@ class _Transition:
             self._act("release", slot)
 
     def _start(self, slot: int) -> None:
-        self._note_start(slot)
+        self._note_start(slot, self._now)
         self._attend(slot)
 
-    def _note_start(self, slot: int) -> None:
+    def _note_start(self, slot: int, at: float) -> None:
         """Note that a process runs, ready at once unless it has checks; `began` keeps the time of its first start."""
         planned = self._planned[slot]
         is_ready = not planned.checks and not any(check.role == "started" for check in planned.health)
-        began = self._processes[slot].began or self._now
-        self._note(slot, phase="running", started=self._now, ready=is_ready, unready="", unhealthy="", began=began)
+        began = self._processes[slot].began or at
+        self._note(slot, phase="running", started=at, ready=is_ready, unready="", unhealthy="", began=began)
 
     def _attend(self, slot: int) -> None:
         self._act("attend", slot)
         deadline_s, began = self._planned[slot].deadline_s, self._processes[slot].began
         if deadline_s and began:
-            self._later(began + deadline_s - self._now, events.Overdue(slot, began))
+            self._later(began + deadline_s - self._now, "overdue", slot, began)
 
     def _end(self, slot: int, grace_s: float | None = None) -> None:
         self._act("end", slot, self._planned[slot].grace_s if grace_s is None else grace_s)
@@ -405,12 +421,16 @@ class _Transition:
     def _act(self, do: Deed, slot: int, grace_s: float = 0.0) -> None:
         self.actions.append(Act(do, slot, grace_s))
 
-    def _later(self, delay_s: float, event: events.RestartDue | events.Overdue | events.LingerOver) -> None:
-        self.actions.append(Later(max(0.0, delay_s), event))
+    def _later(self, delay_s: float, do: Timer, slot: int = -1, at: float | None = None) -> None:
+        self.actions.append(Later(max(0.0, delay_s), do, slot, at))
 
     def _note(self, slot: int, **changes: object) -> ProcessState:
         self._processes[slot] = replace(self._processes[slot], **changes)
         return self._processes[slot]
+
+
+Event: TypeAlias = Callable[[Transition], None]
+"""The call of a public method of `Transition`."""
 
 
 def startable(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[int]:
@@ -445,25 +465,22 @@ def unreachable(processes: Sequence[ProcessState], planned: Sequence[PlannedProc
         lost.update(more)
 
 
-def verdict(
-    processes: Sequence[ProcessState], planned: Sequence[PlannedProcess], aims: Sequence[int]
-) -> Literal["finished", "ended"] | None:
-    """Return `finished` if all `aims` have succeeded, `ended` if all finite processes have ended, None before that.
+def has_result(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess], aims: Sequence[int]) -> bool:
+    """Return True if all `aims` have succeeded, or all finite processes have ended.
 
     Services end with the last finite process; a run of services alone ends with the last of them. A run goes on while
     a command has stopped one of these, which another may start again.
     """
     if aims and all(processes[slot].phase == "done" for slot in aims):
-        return "finished"
+        return True
     there = [slot for slot in range(len(processes)) if not planned[slot].is_removed]
     finite = [slot for slot in there if not (planned[slot].is_service or planned[slot].is_step)] or there
-    has_ended = all(
+    return bool(finite) and all(
         processes[slot].phase in _ENDED
         and not processes[slot].is_stopped
         and not _awaits_restart(processes[slot], planned[slot])
         for slot in finite
     )
-    return "ended" if has_ended and finite else None
 
 
 def _awaits_restart(process: ProcessState, planned: PlannedProcess) -> bool:

@@ -1,9 +1,7 @@
 """Start the supervisor of a run: both ends of the channel between `up` and a new supervisor.
 
 Messages are lines of JSON. `up` sends an order: the folder of a run to supervise, and for a start what tmux needs; once
-the folder is complete, a second one. The supervisor answers with the number of panes, or with an error. tmux answers no
-client until it has started everything, so each wrapper reports its slot itself, through the pipe ``born`` in the run's
-folder (lines of slot and pid).
+the folder is complete, a second one. The supervisor answers with the number of panes, or with an error.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,12 +22,37 @@ import msgspec
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local.run_files import SUPERVISOR
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop
+from symphony_charts.local.supervisor.loop import Loop
 
 # Timeout, in seconds, for a busy machine to import a program, and to start or list a thousand panes.
 _PATIENCE_S = 90.0
 # The folders of this package and of msgspec: without `site`, Python may not find them.
 _ROOTS = [str(Path(__file__).parents[3]), str(Path(msgspec.__file__).parents[1])]
+
+
+class Channel:
+    """Messages between `up` and a supervisor through the socket `end`."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end, self._file = end, end.makefile("rb")
+
+    def send(self, message: Mapping[str, object]) -> None:
+        """Send a message; `receive` shows if the other end is gone."""
+        with contextlib.suppress(OSError):
+            self._end.sendall(json.dumps(message).encode() + b"\n")
+
+    def receive(self) -> dict[str, Any]:
+        """Wait for a message; return an empty one if the other end is closed or silent."""
+        line = b""
+        # A peer that exits without reading all of its input resets the connection.
+        with contextlib.suppress(OSError):
+            line = self._file.readline()
+        message: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
+        return message
+
+    def close(self) -> None:
+        self._file.close()
+        self._end.close()
 
 
 class SupervisorProcess:
@@ -40,9 +62,9 @@ class SupervisorProcess:
     """
 
     def __init__(self) -> None:
-        self._channel, theirs = socket.socketpair()
-        self._channel.settimeout(_PATIENCE_S)
-        self._log, self._is_starting_tmux = "", False
+        ours, theirs = socket.socketpair()
+        ours.settimeout(_PATIENCE_S)
+        self._channel, self._log, self._is_starting_tmux = Channel(ours), "", False
         # Not a Popen object: the supervisor outlives this program, which does not wait for it. It does not need `site`,
         # which would take a tenth of its start time.
         argv = [sys.executable, "-S", "-m", SUPERVISOR]
@@ -62,30 +84,19 @@ class SupervisorProcess:
         """
         self._log = str(run.folder / "supervisor.log")
         self._is_starting_tmux = bool(count)
-        self._send({"folder": str(run.folder), "server": list(server), "count": count})
+        self._channel.send({"folder": str(run.folder), "server": list(server), "count": count})
 
     def start_all(self, commits: Mapping[str, str]) -> int:
         """Start all processes of the run, whose folder is complete; return their number."""
         self._is_starting_tmux = False
-        self._send({"commits": dict(commits)})
+        self._channel.send({"commits": dict(commits)})
         return self.await_reply()
-
-    def _send(self, message: Mapping[str, object]) -> None:
-        try:
-            self._channel.sendall(json.dumps(message).encode() + b"\n")
-        except OSError:
-            # It has refused, or is gone; reading its answer raises the error.
-            self.await_reply()
 
     def await_reply(self) -> int:
         """Wait for the number of panes. Raises ToolFailed, as the supervisor did or if it does not answer."""
-        line = b""
-        with contextlib.suppress(OSError):
-            while not line.endswith(b"\n") and (more := self._channel.recv(1 << 16)):
-                line += more
-        if not line.endswith(b"\n"):
+        answer = self._channel.receive()
+        if not answer:
             raise ToolFailed("the supervisor of the run did not start", self._log)
-        answer = json.loads(line)
         if "count" not in answer:
             raise ToolFailed(**answer)
         return int(answer["count"])
@@ -108,47 +119,14 @@ if sys.platform != "win32":
 
 # Besides a pidfd for each process: state, logs, probes, and Python's own files.
 _SPARE_FDS = 64
-# At most this fraction of the start time (1/5) goes into writing the state.
-_SAVING = 5
 
 
-class StartupChannel:
-    """The socket `descriptor` to the program that started this supervisor."""
-
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self._file = open(descriptor, "rb", closefd=False)  # noqa: SIM115 - open as long as this program runs
-
-    def message(self) -> dict[str, Any]:
-        """Wait for a message; return an empty one if the other end is closed."""
-        line = b""
-        # A peer that exits without reading all of its input resets the connection.
-        with contextlib.suppress(ConnectionResetError):
-            line = self._file.readline()
-        message: dict[str, Any] = json.loads(line) if line.endswith(b"\n") else {}
-        return message
-
-    def send(self, count: int) -> None:
-        """Send the number of panes; the other end may be closed."""
-        self._write({"count": count})
-
-    def refuse(self, error: SymphError | OSError) -> None:
-        """Send, instead of a number, the reason why there will be no supervisor."""
-        log_line(str(error))
-        if isinstance(error, OSError):
-            self._write({"what": f"{error.strerror}: {error.filename}"})
-        else:
-            facts = {"status": error.status, "stderr": error.stderr} if isinstance(error, ToolFailed) else {}
-            self._write({"what": error.what, "at": error.at, "next": error.next, **facts})
-
-    def _write(self, message: Mapping[str, object]) -> None:
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            os.write(self.descriptor, json.dumps(message).encode() + b"\n")
-
-    def close(self) -> None:
-        null = os.open(os.devnull, os.O_RDWR)
-        os.dup2(null, self.descriptor)
-        os.close(null)
+def refusal(error: SymphError | OSError) -> dict[str, object]:
+    """Return the message of a supervisor that gives up: the arguments of ToolFailed."""
+    if isinstance(error, OSError):
+        return {"what": f"{error.strerror}: {error.filename}"}
+    facts = {"status": error.status, "stderr": error.stderr} if isinstance(error, ToolFailed) else {}
+    return {"what": error.what, "at": error.at, "next": error.next, **facts}
 
 
 def log_to(path: Path) -> None:
@@ -177,47 +155,20 @@ def raise_descriptor_limit(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
 
 
-def attend_start(
-    loop: Loop, pipe: Path, start: Callable[[], None], started: Callable[[int, int], None], save: Callable[[], object]
-) -> None:
-    """Call `start` in a thread, and until it has ended `started` with slot and pid of each wrapper, and `save`.
-
-    Raises the SymphError that `start` raises.
-    """
-    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-    ended, end = os.pipe2(os.O_CLOEXEC)
-    rest, errors = b"", []
+def run_beside(loop: Loop, work: Callable[[], None]) -> None:
+    """Call `work` in a thread while the loop turns. Raises the errors that it raises."""
+    results: list[Exception | None] = []
 
     def call() -> None:
+        error = None
         try:
-            start()
-        except SymphError as error:
-            errors.append(error)
-        finally:
-            os.close(end)
+            work()
+        except Exception as raised:  # raised again below
+            error = raised
+        loop.call(lambda: results.append(error))
 
-    def read() -> None:
-        nonlocal rest
-        *lines, rest = (rest + os.read(reader, 1 << 16)).split(b"\n")
-        for fields in (line.split() for line in lines):
-            # Processes of the run can write to this pipe as well; ignore invalid lines.
-            if len(fields) == 2 and all(field.isdigit() for field in fields):
-                started(int(fields[0]), int(fields[1]))
-
-    saved_until, thread = 0.0, threading.Thread(target=call)
-    loop.watch(reader, read)
-    loop.watch(ended, thread.join)
-    thread.start()
-    while thread.is_alive():
-        began = time.monotonic()
-        if began >= saved_until:
-            save()
-            saved_until = began + _SAVING * (time.monotonic() - began)
-        else:
-            loop.later(saved_until - began, lambda: None)
+    threading.Thread(target=call).start()
+    while not results:
         loop.turn()
-    for descriptor in (reader, ended):
-        loop.forget(descriptor)
-        os.close(descriptor)
-    if errors:
-        raise errors[0]
+    if results[0]:
+        raise results[0]

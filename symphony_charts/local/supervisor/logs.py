@@ -16,8 +16,8 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.logs import Clock, LogFile
 from symphony_charts.local.plan.records import log_pipe
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop
 from symphony_charts.local.supervisor.launcher import log_line
+from symphony_charts.local.supervisor.loop import Loop
 from symphony_charts.system.files import full_disk
 from symphony_charts.system.inotify import MODIFY, OVERFLOW, Inotify
 

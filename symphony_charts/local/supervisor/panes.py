@@ -17,7 +17,7 @@ from symphony_charts.local.plan.scripts import new_pane
 from symphony_charts.local.run_files import NO_STATUS
 from symphony_charts.local.run_state import ProcessState
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop
+from symphony_charts.local.supervisor.loop import Loop
 from symphony_charts.system import processes
 from symphony_charts.system.inotify import DELETE, Inotify
 from symphony_charts.system.processes import (
@@ -35,26 +35,43 @@ _ANSWER_S = 3.0
 # Timeout for a command that is sent right after an answer, in seconds.
 _COMMAND_S = 8.0
 _KILLED = 128 + signal.SIGKILL
+_TERMINALS = Path("/dev/pts")
+# A killed tmux closes its terminals shortly before it ends. Wait this long, in seconds, so that its end is reported as
+# the cause.
+_PAUSE_S = 0.2
 
 
 class Panes:
-    """The panes of `run`; calls `ended` with the slot of a program that has ended.
+    """The panes of `run`; calls `ended` with the slot of a program that has ended, `closed` if its terminal is gone.
 
     `slots` are the states of the processes; this class updates their `wrapper`. `server` is the tmux server
     once there are panes, `sessions` collects the sessions of all programs so far.
     """
 
-    def __init__(self, run: Run, slots: list[ProcessState], loop: Loop, ended: Callable[[int], None]) -> None:
-        self.run, self._slots, self._loop, self._ended = run, slots, loop, ended
+    def __init__(
+        self,
+        run: Run,
+        slots: list[ProcessState],
+        loop: Loop,
+        ended: Callable[[int], None],
+        closed: Callable[[int], None],
+    ) -> None:
+        self.run, self._slots, self._loop, self._ended, self._closed = run, slots, loop, ended, closed
         self._fds: dict[int, int] = {}
-        self._noted: dict[int, float] = {}
-        self._is_adopted = False
         self._until: dict[ProcessRecord, int] = {}
         self._killed: set[ProcessRecord] = set()
+        self._without_terminal: set[ProcessRecord] = set()
         self._asked: dict[int, int] = {}
         self._silent_until = 0.0
         self._look: Callable[[], None] | None = None
         self.server: ProcessRecord | None = None
+        self._is_looking = False
+        # tmux does not report closed panes, and its programs ignore the hang-up. But the kernel reports removed
+        # terminals.
+        with contextlib.suppress(OSError):
+            self._terminals = Inotify()
+            self._terminals.add(_TERMINALS, DELETE)
+            loop.watch(self._terminals.descriptor, self._terminal_removed)
 
     def __contains__(self, slot: int) -> bool:
         """Return True if the program of `slot` runs."""
@@ -70,22 +87,15 @@ class Panes:
         """The sessions of all programs so far."""
         return [processes.Session(leader=leader, until=until) for leader, until in self._until.items()]
 
-    def follow_started(self, slot: int, pid: int) -> bool:
-        """Watch a program while the run starts, and note its end until `adopt`; return False if there is none."""
-        if slot >= len(self._slots) or slot in self or slot in self._noted:
-            return False
-        self._follow(slot, pid)
-        return slot in self
-
     def adopt(self) -> int:
         """Take over the current panes; return their number."""
         panes = tmux_client.list_panes(self.run.socket)
         for pane in panes:
             if self.server is None or self.server.pid != pane.server:
                 self.server = identify(pane.server)
-            if pane.slot not in self and pane.slot not in self._noted and not self._is_settled(pane):
+            if pane.slot not in self and not self._is_settled(pane):
                 self._follow(pane.slot, pane.pid)
-        self._is_adopted = True
+        self._look_at_terminals()
         return len(panes)
 
     def watch_server(self, gone: Callable[[], None]) -> None:
@@ -104,10 +114,6 @@ class Panes:
 
         self._look = look
         self._loop.watch(descriptor, look)
-
-    def ended_at(self, slot: int) -> float:
-        """Return the time when the end of a program was noted, in seconds since 1970, else the current time."""
-        return self._noted.pop(slot, None) or time.time()
 
     def was_closed(self, slot: int) -> bool:
         """Return True if the pane of a program that has ended was closed before; its wrapper has noted that."""
@@ -218,10 +224,13 @@ class Panes:
         return process.phase == "backoff" and is_same
 
     def _follow(self, slot: int, pid: int) -> None:
-        opened = open_identified(pid)
-        if opened is None:
-            # The pid proves nothing any more.
+        opened, stat = open_identified(pid), read_stat(pid)
+        is_of_tmux = stat is not None and self.server is not None and stat.parent == self.server.pid
+        if opened is None or not is_of_tmux:
+            # The program has ended, and another one may have its pid by now.
             self._slots[slot].wrapper = None
+            if opened is not None:
+                os.close(opened[0])
             return
         descriptor, record = opened
         self._slots[slot].wrapper = record
@@ -237,10 +246,7 @@ class Panes:
         if self._look:
             # Programs may end because they have lost their terminal; detect that first.
             self._look()
-        if self._is_adopted:
-            self._ended(slot)
-        else:
-            self._noted[slot] = time.time()
+        self._ended(slot)
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:
         if slot in self and wrapper is not None and self._slots[slot].wrapper == wrapper:
@@ -252,47 +258,25 @@ class Panes:
             session = processes.Session(leader=leader, until=self._until.get(leader, leader.start))
             processes.signal_all(processes.members("", [session], b"\0"), signal.SIGKILL)
 
+    # Terminals
 
-# tmux does not report closed panes, and its programs ignore the hang-up. But the kernel reports removed terminals
-# (inotify).
+    def _terminal_removed(self) -> None:
+        for _ in self._terminals.events():
+            pass
+        if not self._is_looking:
+            self._is_looking = True
+            self._loop.later(_PAUSE_S, self._look_at_terminals)
 
-_FOLDER = "/dev/pts"
-# A killed tmux closes its terminals shortly before it ends. Wait this long, in seconds, so that its end is reported as
-# the cause.
-_PAUSE_S = 0.2
-
-
-class Terminals:
-    """The terminals of the programs of a run; calls `closed` with slot and pid of a program whose terminal is gone."""
-
-    def __init__(self, loop: Loop, closed: Callable[[int, int], None]) -> None:
-        self._loop, self._closed = loop, closed
-        self._programs: dict[str, tuple[int, int]] = {}
-        with contextlib.suppress(OSError):
-            self._inotify = Inotify()
-            self._inotify.add(Path(_FOLDER), DELETE)
-            loop.watch(self._inotify.descriptor, self._read)
-
-    def follow(self, slot: int, pid: int) -> None:
-        """Watch the terminal with which the program `pid` of `slot` started."""
-        name = _terminal_of(pid).removeprefix(f"{_FOLDER}/")
-        if name.isdigit():
-            self._programs[name] = (slot, pid)
-        elif name:
-            self._look(slot, pid)
-
-    def _read(self) -> None:
-        for _, _, name in self._inotify.events():
-            if name in self._programs:
-                self._loop.later(_PAUSE_S, functools.partial(self._look, *self._programs[name]))
-
-    def _look(self, slot: int, pid: int) -> None:
-        # Terminal numbers are reused at once; /proc shows if the program's own is deleted.
-        if _terminal_of(pid).endswith(" (deleted)"):
-            self._closed(slot, pid)
+    def _look_at_terminals(self) -> None:
+        self._is_looking = False
+        for slot in self.live:
+            wrapper = self._slots[slot].wrapper
+            if wrapper is not None and wrapper not in self._without_terminal and _has_lost_terminal(wrapper.pid):
+                self._without_terminal.add(wrapper)
+                self._closed(slot)
 
 
-def _terminal_of(pid: int) -> str:
+def _has_lost_terminal(pid: int) -> bool:
     with contextlib.suppress(OSError):
-        return str(Path(f"/proc/{pid}/fd/0").readlink())
-    return ""
+        return str(Path(f"/proc/{pid}/fd/0").readlink()).endswith(" (deleted)")
+    return False

@@ -14,17 +14,16 @@ import socket
 import subprocess
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urljoin, urlsplit
 
-from symphony_charts.local.plan.records import Check, PlannedProcess
-from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor.events import Loop, ProbeFailed, Readiness
+from symphony_charts.local.plan.records import Check
+from symphony_charts.local.supervisor.decisions import Event
+from symphony_charts.local.supervisor.loop import Loop
 from symphony_charts.system import processes
 
 if TYPE_CHECKING:
@@ -34,48 +33,30 @@ _MOST_REDIRECTS = 10
 _HEADERS = (("User-Agent", "kube-probe/symph"), ("Accept", "*/*"), ("Connection", "close"))
 
 
-class Attempts:
-    """Tries checks, each in a thread of its own, and calls back in the loop.
+def attempt(loop: Loop, check: Check, folder: Path, done: Callable[[str], None]) -> None:
+    """Try `check` on the process in `folder` in a thread, and call `done` in the loop with the failure, or with ""."""
 
-    The outcome of an attempt is empty, or the reason of its failure.
-    """
+    def run() -> None:
+        loop.call(partial(done, _outcome(check, folder)))
 
-    def __init__(self, loop: Loop) -> None:
-        self._outcomes: deque[tuple[Callable[[str], None], str]] = deque()
-        self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        loop.watch(self._reader, self._report)
+    try:
+        threading.Thread(target=run, daemon=True).start()
+    except RuntimeError as error:
+        loop.call(partial(done, str(error)))
 
-    def start(self, check: Check, folder: Path, done: Callable[[str], None]) -> None:
-        """Try `check` on the process in `folder`, and call `done` with the outcome."""
-        try:
-            threading.Thread(target=self._try, args=(check, folder, done), daemon=True).start()
-        except RuntimeError as error:
-            self._end(done, str(error))
 
-    def _try(self, check: Check, folder: Path, done: Callable[[str], None]) -> None:
-        late, deadline = f"no answer within {check.timeout_s:g} s", time.monotonic() + check.timeout_s
-        try:
-            outcome = _try_once(check, folder)
-        except TimeoutError:
-            outcome = late
-        except (OSError, ValueError) as error:
-            outcome = getattr(error, "strerror", None) or str(error)
-        except Exception as error:  # of http.client
-            outcome = f"the answer is not HTTP: {error}"
-        # An answer that was cut off at the deadline fails in many ways.
-        self._end(done, late if outcome and time.monotonic() >= deadline else outcome)
-
-    def _end(self, done: Callable[[str], None], outcome: str) -> None:
-        self._outcomes.append((done, outcome))
-        # The reader of a full pipe takes all outcomes.
-        with contextlib.suppress(BlockingIOError):
-            os.write(self._writer, b"\0")
-
-    def _report(self) -> None:
-        os.read(self._reader, 1 << 16)
-        while self._outcomes:
-            done, outcome = self._outcomes.popleft()
-            done(outcome)
+def _outcome(check: Check, folder: Path) -> str:
+    late, deadline = f"no answer within {check.timeout_s:g} s", time.monotonic() + check.timeout_s
+    try:
+        outcome = _try_once(check, folder)
+    except TimeoutError:
+        outcome = late
+    except (OSError, ValueError) as error:
+        outcome = getattr(error, "strerror", None) or str(error)
+    except Exception as error:  # of http.client
+        outcome = f"the answer is not HTTP: {error}"
+    # An answer that was cut off at the deadline fails in many ways.
+    return late if outcome and time.monotonic() >= deadline else outcome
 
 
 def _try_once(check: Check, folder: Path) -> str:
@@ -173,16 +154,15 @@ def _cut_after(left_s: float, connection: http.client.HTTPConnection) -> Iterato
 _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
 
 
-Report: TypeAlias = Callable[[Readiness | ProbeFailed], None]
+Report: TypeAlias = Callable[[Event], None]
 
 
 class Probing:
-    """The checks of one start of the process in `slot`; calls `report` with what they find."""
+    """The checks of one start of the process in `slot`; calls `report` with the event for what they find."""
 
     def __init__(
         self,
         loop: Loop,
-        attempts: Attempts,
         slot: int,
         checks: Sequence[Check],
         folder: Path,
@@ -190,7 +170,7 @@ class Probing:
         started: float,
         report: Report,
     ) -> None:
-        self._loop, self._attempts, self._slot, self._folder = loop, attempts, slot, folder
+        self._loop, self._slot, self._folder = loop, slot, folder
         self._started, self._report = started, report
         self._all = [Health(check) for check in checks]
         self._is_over = False
@@ -219,7 +199,7 @@ class Probing:
     def _try(self, health: Health, pause_s: float) -> None:
         if not self._is_over:
             done = partial(self._tried, health, pause_s, time.monotonic())
-            self._attempts.start(health.check, self._folder, done)
+            attempt(self._loop, health.check, self._folder, done)
 
     def _tried(self, health: Health, pause_s: float, began: float, why: str) -> None:
         if self._is_over:
@@ -234,8 +214,8 @@ class Probing:
         is_settled = health.note(passed)
         if is_settled and not passed and check.role != "ready":
             self.stop()
-            probe: Literal["startup", "liveness"] = "startup" if check.role == "started" else "liveness"
-            self._report(ProbeFailed(self._slot, probe, why, check.grace_s))
+            probe = "startup" if check.role == "started" else "liveness"
+            self._report(lambda step: step.probe_failed(self._slot, probe, why, check.grace_s))
             return
         if is_settled and check.role == "started":
             self._go_on()
@@ -256,35 +236,7 @@ class Probing:
         news = (is_ready, "" if is_ready else why)
         if news != self._announced:
             self._announced = news
-            self._report(Readiness(self._slot, *news))
-
-
-class Checks:
-    """The current checks of all processes of a run; calls `report` with what they find."""
-
-    def __init__(self, run: Run, loop: Loop, report: Report) -> None:
-        self._run, self._loop, self._report = run, loop, report
-        self._attempts = Attempts(loop)
-        self._attended: dict[int, Probing] = {}
-
-    def attend(self, planned: PlannedProcess, *, started: float, is_ready: bool) -> None:
-        """Start the checks of a process that runs since `started` (seconds since 1970)."""
-        slot = planned.slot
-        wanted = [check for check in (*planned.health, *planned.checks) if not (check.automatic and is_ready)]
-        if wanted:
-            self._attended[slot] = Probing(
-                self._loop,
-                self._attempts,
-                slot,
-                wanted,
-                self._run.process_dir(slot),
-                started=started,
-                report=self._report,
-            )
-
-    def leave(self, slot: int) -> None:
-        if slot in self._attended:
-            self._attended.pop(slot).stop()
+            self._report(lambda step: step.readiness(self._slot, *news))
 
 
 @dataclass(slots=True)

@@ -192,7 +192,7 @@ def stop(run: Run, timeout_s: float) -> None:
         if not has_ended_within(descriptor, timeout_s - (time.monotonic() - began)):
             what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
             raise CheckFailed(what, next=f"symph status {run.experiment}")
-    _reap(record)
+    reap(record)
 
 
 def _is_ending(run: Run) -> bool:
@@ -202,15 +202,8 @@ def _is_ending(run: Run) -> bool:
     return True
 
 
-def await_supervisor(run: Run, seconds: float | None) -> None:
-    """Wait until the supervisor of `run` has ended, at most `seconds` (None: without limit)."""
-    record = run.supervisor
-    with verified(record) as descriptor:
-        if descriptor is not None and record is not None and has_ended_within(descriptor, seconds):
-            _reap(record)
-
-
-def _reap(record: ProcessRecord) -> None:
+def reap(record: ProcessRecord) -> None:
+    """Forget a supervisor that was our child, if it has ended."""
     with contextlib.suppress(ChildProcessError):
         os.waitpid(record.pid, os.WNOHANG)
 

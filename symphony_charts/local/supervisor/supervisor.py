@@ -1,4 +1,4 @@
-"""The supervisor of one run: it sees every process end, executes the actions of `decisions.transition`, and cleans up.
+"""The supervisor of one run: it sees every process end, executes the actions of `decisions.Transition`, and cleans up.
 
 `SupervisorProcess` starts it, and it starts tmux and all programs of its run. It waits on pidfds and timers in one
 `select.poll` and uses no CPU in between. All its state is on disk: after kill -9 the run continues, and the next
@@ -7,12 +7,15 @@ command starts a new supervisor on the same folder. SIGTERM makes it end the run
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import socket
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +24,22 @@ from msgspec.structs import replace
 from symphony_charts.backend.status import Try
 from symphony_charts.errors import SymphError, ToolFailed
 from symphony_charts.local import tmux_client
-from symphony_charts.local.machine.gpus import release_gpus, restore_gpu_locks
 from symphony_charts.local.run_files import LIVENESS_LOCK, clear_liveness, note_try, write_supervisor
 from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run
-from symphony_charts.local.supervisor import events
-from symphony_charts.local.supervisor.decisions import Phase, State, goes_on, transition
-from symphony_charts.local.supervisor.events import Act, Event, Loop, signal_pipe
+from symphony_charts.local.supervisor.decisions import Deed, Event, Later, Transition, goes_on
 from symphony_charts.local.supervisor.launcher import (
-    StartupChannel,
-    attend_start,
+    Channel,
     log_line,
     log_to,
     raise_descriptor_limit,
+    refusal,
+    run_beside,
 )
 from symphony_charts.local.supervisor.logs import LogClock, LogPipes
-from symphony_charts.local.supervisor.panes import Panes, Terminals
-from symphony_charts.local.supervisor.probes import Checks
+from symphony_charts.local.supervisor.loop import Loop, signal_pipe
+from symphony_charts.local.supervisor.panes import Panes
+from symphony_charts.local.supervisor.probes import Probing
 from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.shutdown import (
     abandon,
@@ -49,7 +51,7 @@ from symphony_charts.local.supervisor.shutdown import (
 from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
-from symphony_charts.system.processes import is_running, send_signal
+from symphony_charts.system.processes import send_signal
 
 # Retry failed writes after this pause, in seconds; the disk may have room again.
 _RETRY_S = 1.0
@@ -61,34 +63,35 @@ _UNWRITTEN = "cannot be written"
 class Supervisor:
     """One supervised run, from its start or from the state that another supervisor left, to its end.
 
-    `slots` are the states of the processes; `dirty` means that the state must be written again.
+    `slots` are the states of the processes in `state`; `dirty` means that the state must be written again.
     """
 
-    def __init__(self, run: Run, channel: StartupChannel) -> None:
+    def __init__(self, run: Run, channel: Channel) -> None:
         self.run, self.channel = run, channel
         write_supervisor(run.folder)
         self.plan = run.plan()
-        self.file = StateFile(run)
-        self.old = self.file.old
-        self.slots = self.old.with_added(self.plan).processes
-        self.phase: Phase = self.old.phase if self.old.phase in ("lingering", "kept") else "running"
-        self.reason, self.failed, self.cause, self.dirty = self.old.reason, self.old.failed, self.old.cause, True
-        self.concluded, self.is_settled = self.old.ended, self.old.is_settled
+        self.state = run.state().with_added(self.plan)
+        self.slots, self.dirty = self.state.processes, True
+        self.file = StateFile(run, self.state.phase)
+        # The result of an end that another supervisor has begun.
+        self._stopping = self.state.reason if self.state.phase == "stopping" else ""
+        self._is_starting = self.state.phase == "starting"
+        if not self.state.has_result:
+            self.state.phase = "running"
         self.loop = Loop()
-        self.panes = Panes(run, self.slots, self.loop, self._ended)
-        self.terminals = Terminals(self.loop, self._terminal_closed)
-        self.checks = Checks(run, self.loop, self._dispatch)
+        self.panes = Panes(run, self.slots, self.loop, self._ended, self._pane_closed)
+        self.probing: dict[int, Probing] = {}
         logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
         raise_descriptor_limit(len(self.slots))
-        restore_gpu_locks(run, self.plan, self._gpus())
         self._events: deque[Event] = deque()
         self._is_deciding = False
-        self._handlers = {
+        self._handlers: dict[Deed, Callable[[int], object]] = {
             "release": self.panes.release,
             "respawn": self._respawn,
             "attend": self._attend,
-            "read end": self._ended,
+            "read end": partial(self._ended, is_observed=False),
+            "sweep": lambda _: self.panes.kill_leftovers(),
             "grant": self._grant,
         }
 
@@ -97,32 +100,29 @@ class Supervisor:
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
         self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
         if is_start:
-            self.phase = "starting"
-            start = partial(tmux_client.source_file, self.run.socket, self.run.folder / "up.conf")
-            attend_start(self.loop, self.run.folder / "born", start, self._started, self._save)
-            self.phase, self.dirty = "running", True
+            run_beside(self.loop, partial(tmux_client.source_file, self.run.socket, self.run.folder / "up.conf"))
         else:
             # Resume a server that was stopped by hand: it could not list its panes.
-            send_signal(self.old.tmux, signal.SIGCONT)
+            send_signal(self.state.tmux, signal.SIGCONT)
         # If all panes have been closed, no pane can identify the server.
-        self.panes.server = self.old.tmux
+        self.panes.server = self.state.tmux
         count = self.panes.adopt()
-        for slot in self.panes.live:
-            self._follow_terminal(slot)
         if self.panes.server is not None:
-            self.old.tmux = self.panes.server
-        if self.old.phase != "stopping":
-            self.panes.watch_server(lambda: self._dispatch(events.TmuxGone()))
-        self._dispatch(events.TakenOver(self.old.reason if self.old.phase == "stopping" else ""))
+            self.state.tmux = self.panes.server
+        if not self._stopping:
+            self.panes.watch_server(lambda: self._dispatch(Transition.tmux_gone))
+        for slot in range(len(self.slots)) if self._is_starting else ():
+            self._dispatch(methodcaller("started", slot, self._time_of("pid", slot)))
+        self._dispatch(methodcaller("taken_over", self._stopping))
         self.loop.watch(signals, lambda: self._signalled(os.read(signals, 64)))
         self._take_requests()
         self._save()
-        self.channel.send(count)
+        self.channel.send({"count": count})
         self.channel.close()
 
     def run_to_end(self) -> None:
         """Supervise until the run is over, and clean up."""
-        while self.phase != "over":
+        while self.state.phase != "over":
             self._save()
             self.loop.turn()
         self._finish()
@@ -133,12 +133,12 @@ class Supervisor:
         if signal.SIGUSR1 in numbers:
             self._take_requests()
         if signal.SIGTERM in numbers or signal.SIGINT in numbers:
-            self._dispatch(events.StopAsked())
+            self._dispatch(Transition.stop)
 
     def _take_requests(self) -> None:
         self.plan = self.run.plan()
         added = self.plan.processes[len(self.slots) :]
-        self.old.with_added(self.plan)
+        self.state.with_added(self.plan)
         for planned in added:
             self.clock.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
         raise_descriptor_limit(len(self.slots))
@@ -148,26 +148,32 @@ class Supervisor:
             # It runs already.
             del asked[slot]
             self._grant(slot)
-        self._dispatch(events.RestartAsked([slot for slot, action in asked.items() if action != "stop"]))
-        self._dispatch(events.PauseAsked([slot for slot, action in asked.items() if action == "stop"]))
+        self._dispatch(methodcaller("restart", [slot for slot, action in asked.items() if action != "stop"]))
+        self._dispatch(methodcaller("pause", [slot for slot, action in asked.items() if action == "stop"]))
 
-    def _started(self, slot: int, pid: int) -> None:
-        if self.panes.follow_started(slot, pid):
-            self._dispatch(events.Started(slot))
+    def _pane_closed(self, slot: int) -> None:
+        self._dispatch(methodcaller("pane_closed", slot))
 
-    def _ended(self, slot: int) -> None:
-        ended = self.panes.ended_at(slot)
-        self.checks.leave(slot)
+    def _ended(self, slot: int, *, is_observed: bool = True) -> None:
+        self._stop_checks(slot)
         status = self.panes.status_of(slot)
+        ended = time.time() if is_observed or status is None else self._time_of("exit", slot)
         is_failure = status != 0 and self._goes_on(slot) and self.slots[slot].phase == "running"
         if is_failure and self.panes.was_closed(slot):
             # The program may have failed because it could not write its output.
-            self._dispatch(events.PaneClosed(slot))
+            self._pane_closed(slot)
         limit = self.panes.limit_of(slot)
         if status != 0 and not limit:
             limit = self._full_disk()
         self._note_try(slot, status, ended, limit)
-        self._dispatch(events.Ended(slot, status, ended, limit))
+        self._dispatch(methodcaller("ended", slot, status, ended, limit))
+
+    def _time_of(self, name: str, slot: int) -> float:
+        """Return the time when a process wrote a file, if that is plausible: another machine may keep the files."""
+        since, now = self.slots[slot].started or self.state.started, time.time()
+        with contextlib.suppress(OSError):
+            return min(now, max(since, (self.run.process_dir(slot) / name).stat().st_mtime))
+        return now
 
     def _note_try(self, slot: int, status: int | None, ended: float, limit: str) -> None:
         process = replace(self.slots[slot], status=status, limit=limit)
@@ -193,54 +199,28 @@ class Supervisor:
         self._is_deciding = False
 
     def _decide(self, event: Event) -> None:
-        result = self.phase, self.reason, self.failed, self.cause, self.concluded, self.is_settled
-        before = State(list(self.slots), self.panes.live, *result)
-        after, actions = transition(before, event, self.plan, time.time())
-        # During the start it does not matter which processes were released: the saved state may say `waiting`.
-        self.dirty = self.dirty or (self.phase != "starting" and after != before)
-        self.slots[:] = after.processes
-        self.phase, self.reason, self.failed, self.cause = after.phase, after.reason, after.failed, after.cause
-        self.concluded, self.is_settled = after.ended, after.is_settled
-        for action in actions:
-            if not isinstance(action, Act):
-                self.loop.later(action.delay_s, partial(self._dispatch, action.event))
+        step = Transition(self.state, self.panes.live, self.plan, time.time())
+        event(step)
+        is_settled = step.state.is_settled and not self.state.is_settled
+        self.dirty = self.dirty or step.state != self.state
+        self.slots[:] = step.state.processes
+        self.state = replace(step.state, processes=self.slots)
+        for action in step.actions:
+            if isinstance(action, Later):
+                self.loop.later(
+                    action.delay_s, partial(self._dispatch, methodcaller(action.do, action.slot, action.at))
+                )
             elif action.do == "end":
-                self.checks.leave(action.slot)
+                self._stop_checks(action.slot)
                 self.panes.end(action.slot, action.grace_s)
             else:
                 self._handlers[action.do](action.slot)
-        if self.concluded is not None and self.phase in ("lingering", "kept"):
-            self._free(event, is_settled=self.is_settled and not before.is_settled)
+        if is_settled and self.state.has_result and self.panes.server is not None:
+            # The last output of what has ended is in the logs.
+            await_output(self.run, self.panes.server, lambda slot: slot not in self.panes)
 
     def _goes_on(self, slot: int) -> bool:
-        return goes_on(self.phase, self.plan.processes[slot])
-
-    def _free(self, event: Event, *, is_settled: bool) -> None:
-        """Free the GPUs of processes that have ended with the run, and kill what they left running.
-
-        Once all of them have ended, their last output is in their logs.
-        """
-        if isinstance(event, events.Ended) and not self._goes_on(event.slot):
-            # One look at all processes of the machine takes time: not one for each of many.
-            is_last = all(self._goes_on(slot) for slot in self.panes.live)
-            if is_last or self.plan.processes[event.slot].gpus:
-                self.panes.kill_leftovers()
-        if is_settled and self.panes.server is not None:
-            await_output(self.run, self.panes.server, lambda slot: slot not in self.panes)
-        release_gpus(self.plan, self._gpus())
-
-    def _gpus(self) -> set[str]:
-        """Return the GPUs of the processes that run or may start again."""
-
-        def is_needed(slot: int) -> bool:
-            process = self.slots[slot]
-            if self.concluded is None or is_running(process.wrapper):
-                return True
-            return self._goes_on(slot) and process.phase not in ("done", "failed", "stopped")
-
-        return {
-            gpu for process in self.plan.processes if process.gpus and is_needed(process.slot) for gpu in process.gpus
-        }
+        return goes_on(self.state.phase, self.plan.processes[slot])
 
     # Actions
 
@@ -250,46 +230,43 @@ class Supervisor:
         self.dirty = True
 
     def _respawn(self, slot: int) -> None:
+        held = ""
         try:
             self.panes.respawn(self.plan.processes[slot])
         except TmuxSilent:
-            self._dispatch(events.Held(slot, "tmux, which does not answer"))
-            return
+            held = "tmux, which does not answer"
         except ToolFailed as error:
             log_line(str(error))
-            self._dispatch(events.Respawned(slot, is_done=False))
+            self._dispatch(methodcaller("cannot_respawn", slot))
             return
         except SymphError as error:
-            self._dispatch(events.Held(slot, f"tmux: {error.what}"))
-            return
+            held = f"tmux: {error.what}"
         except OSError as error:
             # For example, the disk is full. This may pass.
-            self._dispatch(events.Held(slot, f"its files: {error.strerror} ({error.filename})"))
+            held = f"its files: {error.strerror} ({error.filename})"
+        if held:
+            self._dispatch(methodcaller("held", slot, held))
             return
-        self._dispatch(events.Respawned(slot, is_done=True))
-        self._follow_terminal(slot)
+        self._dispatch(methodcaller("respawned", slot))
         if slot not in self.panes:
             # The program ended before it could be watched, so no event follows.
             self._ended(slot)
 
-    def _follow_terminal(self, slot: int) -> None:
-        wrapper = self.slots[slot].wrapper
-        if wrapper is not None:
-            self.terminals.follow(slot, wrapper.pid)
-
-    def _terminal_closed(self, slot: int, pid: int) -> None:
-        wrapper = self.slots[slot].wrapper
-        if slot in self.panes and wrapper is not None and wrapper.pid == pid:
-            self._dispatch(events.PaneClosed(slot))
-
     def _attend(self, slot: int) -> None:
-        process = self.slots[slot]
-        self.checks.attend(self.plan.processes[slot], started=process.started or time.time(), is_ready=process.ready)
+        process, planned = self.slots[slot], self.plan.processes[slot]
+        checks = [check for check in (*planned.health, *planned.checks) if not (check.automatic and process.ready)]
+        if checks:
+            folder, started = self.run.process_dir(slot), process.started or time.time()
+            self.probing[slot] = Probing(self.loop, slot, checks, folder, started=started, report=self._dispatch)
+
+    def _stop_checks(self, slot: int) -> None:
+        if slot in self.probing:
+            self.probing.pop(slot).stop()
 
     def _finish(self) -> None:
-        left = kill_everything(self.run, self.panes.sessions, self.old.tmux)
+        left = kill_everything(self.run, self.panes.sessions, self.state.tmux)
         self.clock.note()
-        self.old.stuck = remove_mount_points(self.old.tmux)
+        self.state.stuck = remove_mount_points(self.state.tmux)
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
         deadline = time.monotonic() + _ROOM_S
@@ -304,36 +281,32 @@ class Supervisor:
         if not self.dirty and survivors is None:
             return True
         # A run in phase "over" has not ended yet: its logs are still being written.
-        phase = self.reason if survivors is not None else "stopping" if self.phase == "over" else self.phase
-        news = replace(self.old, phase=phase, reason=self.reason, failed=self.failed, cause=self.cause)
-        news.ended, news.is_settled = self.concluded, self.is_settled
+        phase = "stopping" if self.state.phase == "over" else self.state.phase
         self.dirty = False
-        if self.file.save(news, survivors):
+        if survivors is None and self.file.save(replace(self.state, phase=phase)):
             return True
         if survivors is None:
             self.loop.later(_RETRY_S, partial(setattr, self, "dirty", True))
-        return False
+            return False
+        ended = self.state.ended or time.time()
+        return self.file.save(replace(self.state, phase=self.state.reason, ended=ended, survivors=survivors))
 
 
 class StateFile:
-    """The state file of a run; `old` is the state at startup."""
+    """The state file of a run, whose phase was `phase` at startup."""
 
-    def __init__(self, run: Run) -> None:
-        self._run, self.old = run, run.state()
+    def __init__(self, run: Run, phase: str) -> None:
+        self._run, self._phase = run, phase
         self._granted: list[int] = []
         # The error of the last write, empty if it succeeded.
         self.refusal = ""
-        self._phase: str = self.old.phase
 
     def grant(self, slot: int) -> None:
         """Withdraw the request for this slot once its result is written."""
         self._granted.append(slot)
 
-    def save(self, state: RunState, survivors: list[int] | None = None) -> bool:
-        """Write the file, with `survivors` for the last time; return False if that fails, which is logged once."""
-        state.survivors = survivors or []
-        if survivors is not None:
-            state.ended = state.ended or time.time()
+    def save(self, state: RunState) -> bool:
+        """Write the file; return False if that fails, which is logged once."""
         try:
             # Only changes of the run's phase must survive a power loss; syncing every change would be slow.
             write_record(self._run.folder / "state.json", state, is_safe=state.phase != self._phase)
@@ -354,8 +327,12 @@ class StateFile:
 
 def main() -> None:
     """Supervise the run that the caller orders until it is over; start it first if that is ordered."""
-    channel = StartupChannel(0)
-    order = channel.message()
+    # Keeps the number of stdin taken when the channel is closed.
+    channel = Channel(socket.socket(fileno=os.dup(0)))
+    null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
+    os.close(null)
+    order = channel.receive()
     if not order:
         return
     run, is_start = Run(Path(order["folder"])), bool(order["count"])
@@ -370,18 +347,19 @@ def main() -> None:
         supervisor.begin(is_start=is_start)
     except (SymphError, OSError) as error:
         # Programs that run already keep running, and the next command starts another supervisor.
-        channel.refuse(error)
+        log_line(str(error))
+        channel.send(refusal(error))
     else:
         supervisor.run_to_end()
 
 
-def start_server(run: Run, channel: StartupChannel, order: Mapping[str, Any], keep: Sequence[int]) -> bool:
+def start_server(run: Run, channel: Channel, order: Mapping[str, Any], keep: Sequence[int]) -> bool:
     """Start the tmux server of `run`, and write its first state; return False if `up` has given up before that."""
     raise_descriptor_limit(2 * order["count"])
     # wrapper.sh clears these again; each process has its own exact environment.
     env = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     tmux_client.start(run.socket, order["server"], {**env, "TERM": "tmux-256color"}, keep)
-    complete = channel.message()
+    complete = channel.receive()
     if not complete:
         return False
     plan = run.plan()
