@@ -44,7 +44,7 @@ class TmuxCluster(Cluster):
         services = allocate(experiment, pins)
         if not dry_run and not force and experiment.name in self.watcher.names():
             # Check before any change, also to the saved experiment.
-            what = f'experiment "{experiment.name}" runs already'
+            what = f'experiment "{experiment.name}" is already running'
             raise Conflict(what, next=f"symph down {experiment.name}, or launch(exp, force=True)")
         if not dry_run:
             save_experiment(experiment, force=force)

@@ -170,18 +170,18 @@ class Initialise:
         ours = [path for path in other if path.startswith("bootstrap/")]
         if gone and not self.replaces:
             raise Conflict(
-                f"{gone[0]} is there already, of other settings or for another tool",
+                f"{gone[0]} already exists, for other settings or another tool",
                 next="add --force to replace the files in bootstrap/, or keep them and do nothing",
             )
         if ours and not self.replaces:
             raise Conflict(
-                f"{', '.join(ours)} {'is' if len(ours) == 1 else 'are'} there already, and different",
+                f"these files exist with other content: {', '.join(ours)}",
                 next="add --force to replace the files in bootstrap/, or keep them and do nothing",
             )
         written = [path for path, old in present.items() if old is None or path in ours]
         edits: dict[str, bytes | None] = {path: contents[path] for path in written} | dict.fromkeys(gone)
         return Change(
-            subject="init: what the cluster is given, and how to work with it",
+            subject="init: files to apply to the cluster, and instructions",
             edits=edits | (self._pointers(tip) if self.converts else {}),
             trailers=(("Symph-Op", "init"),),
             facts={"written": sorted(written), "kept": sorted(set(other) - set(ours))},

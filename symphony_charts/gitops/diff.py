@@ -183,7 +183,7 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
     if difference.is_renamed:
         if kind and kind.is_finite:
             return "new run", _reason(difference)
-        return "created", "under a new name; the old one is pruned"
+        return "created", "under a new name; Argo CD prunes the old one"
     frozen = _frozen_fields(difference)
     if frozen:
         return (
@@ -191,10 +191,10 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
             f"{frozen[0]} of a live {difference.kind} is immutable: give it another name, or remove it first",
         )
     if kind and not kind.is_finite and difference.has_other_pods:
-        return "restarted", "its pods are replaced, one after the other"
+        return "restarted", "a rolling update replaces its pods"
     if kind and kind.on_change and difference.fields:
         return "updated", f"in place: {kind.on_change}"
-    return "updated", "in place" if difference.fields else "follows the run"
+    return "updated", "in place" if difference.fields else "with the run"
 
 
 def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
@@ -209,7 +209,7 @@ def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
     if difference.change == "added":
         return "created", ""
     kind = kind_called(difference.kind)
-    return ("new run" if kind and kind.is_finite else "created"), "in another place"
+    return ("new run" if kind and kind.is_finite else "created"), "in the new place"
 
 
 def outcome_of(differences: Sequence[Difference]) -> Outcome:
@@ -232,7 +232,7 @@ def _reason(difference: Difference) -> str:
 
 
 def _ends(difference: Difference) -> str:
-    return "what it runs is ended" if kind_called(difference.kind) else ""
+    return "its pods end" if kind_called(difference.kind) else ""
 
 
 def _frozen_fields(difference: Difference) -> list[str]:
@@ -294,7 +294,7 @@ class Comparison:
             before, after, ends = self.move
             if ends:
                 return f"everything ends in {before} and starts in {after}"
-            return f"everything starts in {after}; in {before} it runs until it is deleted there: retire it first"
+            return f"everything starts in {after}, and keeps running in {before} until you delete it: retire it first"
         runs, fails, restarts, gone = (
             [line.difference.name for line in self.lines if line.effect == effect]
             for effect in ("new run", "fails", "restarted", "pruned")
@@ -303,7 +303,7 @@ class Comparison:
         if fails:
             parts.append(f"the sync fails at {', '.join(fails)}")
         if runs:
-            parts.append(f"a new run: {', '.join(runs)} of before {_are(runs)} pruned, new ones start together")
+            parts.append(f"a new run: the old {', '.join(runs)} {_are(runs)} pruned, and new ones start together")
         if restarts:
             parts.append(f"pods of {', '.join(restarts)} are replaced")
         if gone:
@@ -377,7 +377,9 @@ class Published:
         versions = chart.rpartition("/")[0]
         if self._tip.entry(chart) is None:
             published = ", ".join(sorted(self._tip.folder(versions))) or "none"
-            raise NotFound(f"the repository holds no {chart}", f"it holds {published}", "symph history says what ran")
+            raise NotFound(
+                f"the repository has no {chart}", f"published versions: {published}", "see what ran: symph history"
+            )
         release = Release(name=self.name, namespace=namespace, is_draft=True)
         objects, note = objects_of(self._tip.below(chart), chart, env_values, release)
         return Side(title=title, objects=tuple(objects), notes=(note,) if note else ())

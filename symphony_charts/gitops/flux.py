@@ -52,9 +52,9 @@ def flux_url(url: str) -> str:
     match = _SCP.fullmatch(url)
     if match is None:
         raise SpecError.one(
-            f"Flux reads no {url}: it knows http, https and ssh",
+            f"Flux cannot read {url}: it needs http, https or ssh",
             "repository.url",
-            "say by which address the cluster reads it: --cluster-url URL",
+            "give the address that the cluster uses: --cluster-url URL",
         )
     user, host, path = match.groups()
     return f"ssh://{f'{user}@' if user else ''}{host}/{path.removeprefix('/')}"
@@ -161,14 +161,14 @@ def _kubeconfig(place: Destination) -> str:
         return f"{place.name}-kubeconfig"
     if not place.is_own_cluster:
         raise SpecError.one(
-            f"Flux reaches {place.server} only by a Secret that holds its kubeconfig",
+            f"Flux needs a Secret with the kubeconfig of {place.server}",
             "environments",
-            "name it beside `server` in .symph.yaml: `kubeconfig: NAME`",
+            "name the Secret beside `server` in .symph.yaml: `kubeconfig: NAME`",
         )
     return ""
 
 
 def folder_keeper(env: str) -> bytes:
     """Return the file that keeps an environment's folder: without the folder Flux stops and prunes nothing."""
-    text = f"What Flux runs in {env}. This file stays when the last experiment is retired, so that Flux sees it go.\n"
+    text = f"Experiments that Flux runs in {env}. Keep this file: without the folder, Flux prunes nothing.\n"
     return text.encode()

@@ -112,7 +112,9 @@ def _secrets(
         return {}, None
     if source == "sealed":
         if seal is None:
-            raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
+            raise SpecError.one(
+                "symph needs a certificate to seal the secrets", "secret_source", "give it: --cert FILE"
+            )
         return seal(spec, namespace, secret_name(spec)), None
     if source == "sops":
         path = flux_secret_path(env, team, experiment.name)
@@ -140,7 +142,7 @@ def team_of(spec: SpecFile, given: str | None, default: str) -> str:
     team = given or spec.experiment.team or default
     if not team:
         raise SpecError.one(
-            "which team publishes this?",
+            "the experiment has no team",
             "team",
             "set `team` in the spec or in .symph.yaml, or give --team",
             str(spec.path),

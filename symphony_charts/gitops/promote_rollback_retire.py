@@ -188,8 +188,8 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
     if version not in versions:
         published = ", ".join(sorted(versions)) or "none"
         raise NotFound(
-            f"the repository no longer holds {pointer.team}/{pointer.name} {version}",
-            f"it holds {published}",
+            f"the repository no longer has {pointer.team}/{pointer.name} {version}",
+            f"published versions: {published}",
             "publish it again",
         )
 
@@ -198,8 +198,8 @@ def _check_chart(files: Mapping[str, bytes], after: Pointer) -> None:
     """Raise Conflict if the chart has changed in Git since it was published."""
     if published_digest(files) != after.digest:
         raise Conflict(
-            f"{after.chart} holds other content than was published",
-            f"the digest of {after.version} in {after.env} would be {after.digest}",
+            f"{after.chart} differs from the published chart",
+            f"{after.env} expects digest {after.digest} for {after.version}",
             "restore the folder from Git's history, or publish again: a changed chart becomes a new version",
         )
 
@@ -209,8 +209,8 @@ def _check_values(files: Mapping[str, bytes], after: Pointer) -> None:
     problems = values_problems(files, after.chart, after.values)
     lacking = sorted(unsealed_secrets(files, after.chart, after.values))
     if lacking:
-        what = f"{after.env} has nothing sealed for {', '.join(lacking)}"
-        next_step = f"seal for it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
+        what = f"{after.env} has no sealed value of {', '.join(lacking)}"
+        next_step = f"seal it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
         problems.append(Problem(what=what, path="secrets.encryptedData", next=next_step))
     if problems:
         raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
@@ -281,7 +281,7 @@ class Tidy:
             versions = sorted(tip.folder(chart), key=version_key, reverse=True)
             removed += [f"{chart}/{each}" for each in versions[self.keep :] if f"{chart}/{each}" not in needed]
         return Change(
-            subject=f"gc: {len(removed)} chart versions that nothing needs",
+            subject=f"gc: remove {len(removed)} unused chart versions",
             edits=dict.fromkeys(removed),
             trailers=(("Symph-Op", "gc"),),
             facts={"removed": removed, "needed": len(needed)},

@@ -73,9 +73,9 @@ def decide_version(
             return Decision(chart=same, is_new=True, last=last)
         if not _is_at(chart, wanted, published[wanted].oid, parts, algorithm):
             raise Conflict(
-                f"{chart.name} {wanted} is published already, with other content",
+                f"{chart.name} {wanted} is already published with other content",
                 f"{published[wanted].oid[:12]} in the repository",
-                "leave --version out for the next one, or choose another: a published version never changes",
+                "remove --version to get the next one, or choose another: a published version never changes",
             )
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):

@@ -81,9 +81,9 @@ class Snapshot:
         if self.source is None or (path and entry is None):
             return {}
         if entry is not None and not entry.is_folder:
-            kind = "a symbolic link" if entry.mode == SYMLINK else "no folder"
+            kind = "a symbolic link" if entry.mode == SYMLINK else "not a folder"
             what = f"{path} is {kind} in the repository"
-            raise Conflict(what, next="remove it: charts and pointers are written there")
+            raise Conflict(what, next="remove it: symph writes charts and pointers there")
         self._load_folders([path])
         if path not in self._folders:
             raise _unreadable(path or "its newest commit")
@@ -103,7 +103,7 @@ class Snapshot:
         if entry is None:
             return None
         if not entry.is_file:
-            raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
+            raise Conflict(f"{path} is not a plain file in the repository", next="remove it, and retry")
         self._load_files([path])
         if path not in self._files:
             raise _unreadable(path)
@@ -222,13 +222,13 @@ def check_edits(tip: Snapshot, edits: Edits) -> None:
     removed = {path for path, content in edits.items() if content is None}
     for path in edits:
         if "\0" in path or "\n" in path or not {"", ".", "..", ".git"}.isdisjoint(path.lower().split("/")):
-            raise ValueError(f"{path!r} is no path in a repository")
+            raise ValueError(f"{path!r} is not a path in a repository")
         folders = ancestors([path.rpartition("/")[0]])
         if not removed.isdisjoint(folders):
             continue
         tip.folder(folders[-1])
         if any(isinstance(edits.get(folder), bytes) for folder in folders):
-            raise Conflict(f"{path} would be below a file")
+            raise Conflict(f"cannot write {path}: a folder of this path is a file")
 
 
 # ``charts/<team>/<experiment>/<version>/`` holds a chart and never changes; the pointer
@@ -305,14 +305,18 @@ def check_folder(path: str) -> str:
     path = path.strip("/")
     parts = path.split("/")
     if path and any(part in ("", ".", "..") or part.lower() == ".git" or not _FOLDER.fullmatch(part) for part in parts):
-        raise SpecError.one(f'"{path}" is no folder of a repository', "repository.path", "for example deploy/charts")
+        raise SpecError.one(
+            f'"{path}" is not a valid folder of a repository', "repository.path", "for example: deploy/charts"
+        )
     return path
 
 
 def check_names(**names: str) -> None:
     """Raise SpecError unless all are DNS labels; they become names of folders, objects and branches."""
     problems = [
-        Problem(what=f'"{value}" is no {what}', path=what, next="use lower-case letters, digits and -, at most 63")
+        Problem(
+            what=f'"{value}" is not a valid {what}', path=what, next="use lower-case letters, digits and -, at most 63"
+        )
         for what, value in names.items()
         if not DNS_LABEL.fullmatch(value) or len(value) > 63
     ]

@@ -190,5 +190,9 @@ def _is_whole(path: Path) -> bool:
 
 
 def _refused(error: OSError, what: str) -> ToolFailed:
-    step = "sysctl fs.inotify.max_user_watches=1048576" if error.errno == errno.ENOSPC else "watch fewer folders"
-    return ToolFailed(f"the kernel does not watch {what}: {error.strerror}", next=step)
+    step = (
+        "raise the limit: sysctl fs.inotify.max_user_watches=1048576"
+        if error.errno == errno.ENOSPC
+        else "watch fewer folders"
+    )
+    return ToolFailed(f"cannot watch {what}: {error.strerror}", next=step)

@@ -55,8 +55,8 @@ class EntryPoint:
             for name in filter(None, path.split(".")):
                 found = getattr(found, name)
         except Exception as error:  # third-party code may raise anything
-            what = f'the plugin "{self.name}" cannot be loaded: {type(error).__name__}: {error}'
-            raise ToolFailed(what, self.value, f"correct or uninstall {self.package}") from error
+            what = f'cannot load the plugin "{self.name}": {type(error).__name__}: {error}'
+            raise ToolFailed(what, self.value, f"fix or uninstall {self.package}") from error
         return found
 
 

@@ -127,7 +127,7 @@ def test_markdown_is_a_table_that_values_cannot_break(published: Project) -> Non
 def test_an_unknown_version_lists_those_that_there_are(published: Project) -> None:
     status, _, err = published.symph("diff", "rl", "0.1.0", "9.9.9")
     assert status == 8
-    assert "it holds 0.1.0" in err
+    assert "published versions: 0.1.0" in err
 
 
 def test_comparing_with_nothing_is_a_usage_error(published: Project) -> None:

@@ -113,4 +113,4 @@ def test_a_launcher_ends_with_the_status_that_it_asks_for(python: Run, tmp_path:
 def test_a_script_for_symphony_is_told_how_it_gets_its_arguments(python: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from symphony.engine import Cluster\n")
     said = python("-m", "symphony_charts", "package", "mine.py").stderr
-    assert "a script with arguments of its own takes them after --" in said
+    assert "pass arguments of the script after --" in said

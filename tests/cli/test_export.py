@@ -101,7 +101,7 @@ def test_an_experiment_of_services_alone_is_refused(symph: Symph, tmp_path: Path
     (tmp_path / "only.yaml").write_text(
         "name: only\nimage: a:1\nprocesses:\n  web: {command: [x], lifecycle: service}\n"
     )
-    assert "nothing here does" in symph("export", "appwrapper", "only.yaml", status=3).stderr
+    assert "needs a finite process" in symph("export", "appwrapper", "only.yaml", status=3).stderr
 
 
 def test_manifests_are_the_objects_of_the_chart_in_one_stream(symph: Symph) -> None:

@@ -136,4 +136,4 @@ def test_into_a_checkout_it_is_written_below_the_folder_and_the_check_runs_there
 def test_a_file_where_the_folder_shall_be_is_a_conflict(project: Project, tmp_path: Path) -> None:
     commit(project.repo, {"deploy": "a file\n"})
     status, _, err = project.symph("publish", "rl.yaml", "--env", "dev", "--repo-path", ROOT)
-    assert (status, "deploy is no folder" in err) == (7, True), err
+    assert (status, "deploy is not a folder" in err) == (7, True), err

@@ -197,7 +197,7 @@ def test_line_ends_that_git_translates_are_told_from_an_edit(project: Project) -
     project.symph("publish", "rl.yaml", "--env", "dev")
     (found,) = findings_under(project, "* text eol=crlf\n")
     assert found == (
-        "pointer-digest", "charts/ml/rl/0.1.0 has other line ends than were published: git translated them here"
+        "pointer-digest", "charts/ml/rl/0.1.0 has other line ends than the published chart: git converted them"
     )  # fmt: skip
 
 

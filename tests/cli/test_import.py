@@ -37,7 +37,8 @@ def test_each_example_prints_an_experiment_that_reads_back(
     # The roles of the AppDef and the workers of the middle DIJob request both amounts themselves.
     asks = name in ("appdef.json", "dijob-v1.0.yaml")
     said = [
-        word in err for word in ("lose all capabilities", "get no token", "request 100m of cpu and 128Mi of memory")
+        word in err
+        for word in ("have no capabilities", "do not get the token", "request 100m of cpu and 128Mi of memory")
     ]
     assert said == [True, True, not asks]
 

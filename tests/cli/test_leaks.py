@@ -21,7 +21,7 @@ def test_a_token_is_refused_with_rule_and_line_and_never_shown(project: Project,
     project.write(LEAK)
     status, out, err = project.symph("publish", "rl.yaml", "--env", "dev", *also)
     assert status == 7
-    assert re.search(r"values\.yaml:\d+ holds a secret by the rule github-pat", err)
+    assert re.search(r"values\.yaml:\d+ contains a secret \(rule github-pat\)", err)
     assert TOKEN not in out + err
     assert [path.name for path in (project.folder / "checkout").iterdir()] == [".git"]
 
@@ -46,11 +46,11 @@ def test_what_is_allowed_with_a_reason_is_published(project: Project, words: tup
 @pytest.mark.parametrize(
     ("words", "status", "what"),
     [
-        (["x:1", "--reason", " "], 3, "no reason is given"),
+        (["x:1", "--reason", " "], 3, "the reason is empty"),
         (["x:1"], 2, "--reason"),
         (["--reason", "x"], 3, "in no way"),
         (["x:1", "--rule", "y", "--reason", "x"], 2, "names one find"),
-        (["--rule", "y", "--reason", "x"], 3, "switches off a rule"),
+        (["--rule", "y", "--reason", "x"], 3, "disables a rule"),
         (["--pattern", "(", "--reason", "x"], 3, "not a regular expression"),
     ],
 )

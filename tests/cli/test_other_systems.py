@@ -70,7 +70,7 @@ def test_what_needs_no_linux_works_and_what_does_says_so_first(system: str, name
     assert [(line, one["err"]) for line, one in zip(WORKS, works, strict=True) if one["status"]] == []
     first = [one["err"].partition("\n")[0] for one in cluster]
     assert [line for line in first if not line.startswith("error: no cluster is configured")] == []
-    refusal = f"error: experiments run on this machine under Linux alone, and this is {name}"
+    refusal = f"error: experiments run on a local machine only under Linux, and this is {name}"
     told = [(one["status"], one["err"].partition("\n")[0]) for one in local]
     assert [pair for pair in zip(LOCAL, told, strict=True) if pair[1] != (5, refusal)] == []
     system_row = json.loads(doctor["out"])["items"][0]

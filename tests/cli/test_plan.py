@@ -46,14 +46,14 @@ def test_a_plan_shows_pools_then_verdicts_then_the_total(symph: Symph) -> None:
     assert lines[1].split() == ["POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPU", "$/H", "WHAT"]
     assert lines[2].split()[:5] == ["std8", "n1-standard-8", "2/9", "12.0/15.0", "24.0/50.3"]
     assert "agent x8" in lines[2]
-    assert lines[4] == "agent        PROVEN  any order of the scheduler places all 8"
-    assert lines[7].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
+    assert lines[4] == "agent        PROVEN  the scheduler places all 8 in any order"
+    assert lines[7].startswith("total 3 nodes, 87% of CPU used, $0.76/h plus the parts without a price")
 
 
 def test_a_no_exits_4_with_reason_and_fix(symph: Symph) -> None:
     ended = symph("plan", "big.yaml", "--pools", "std.yaml", status=4)
     assert "NO      needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods" in ended.stdout
-    assert "next: ask for 7.51 CPU" in ended.stdout
+    assert "next: request 7.51 CPU" in ended.stdout
     assert "\nerror: 1 of 3 groups cannot be scheduled" in ended.stderr
 
 

@@ -105,10 +105,10 @@ def test_packaging_again_without_the_change_takes_it_back(symph: Symph, tmp_path
 @pytest.mark.parametrize(
     ("text", "what", "step"),
     [
-        ("processes.clint.replicas=2", 'there is no "clint" in processes', "did you mean processes.client?"),
-        ("processes.first.cwd=/x", 'there is no "first" in processes', "did you mean groups.pair.processes.first?"),
-        ("groups.pair.processes.fist.cwd=/x", 'there is no "fist" in', "did you mean groups.pair.processes.first?"),
-        ("prepare.fetch.image=x", 'there is no "fetch" in prepare', "the spec has no prepare"),
+        ("processes.clint.replicas=2", 'processes has no "clint"', "did you mean processes.client?"),
+        ("processes.first.cwd=/x", 'processes has no "first"', "did you mean groups.pair.processes.first?"),
+        ("groups.pair.processes.fist.cwd=/x", 'has no "fist"', "did you mean groups.pair.processes.first?"),
+        ("prepare.fetch.image=x", 'prepare has no "fetch"', "the spec has no prepare"),
         ("processes.client.replcas=2", "replcas", "did you mean"),
         ("processes.client.replicas=many", "replicas", ""),
     ],

@@ -330,7 +330,7 @@ def test_trials_on_a_cluster_cannot_all_have_one_name(tmp_path: Path) -> None:
     for on in (["--on", "argo"], []):
         done = symph("sweep", "e.yaml", "--grid", "x=0..1", *on)
         assert done.returncode == 3
-        assert "all trials on a cluster would have the name db" in done.stderr
+        assert "all trials on a cluster would use the same name db" in done.stderr
     assert not Path("dist").exists()
     assert "--spec-set processes.w.names=null" in done.stderr
     assert symph("sweep", "e.yaml", "--grid", "x=0..1", "--spec-set", "processes.w.names=null").returncode == 0

@@ -167,7 +167,7 @@ def test_a_server_that_a_launcher_names_shows_its_experiments_and_no_other_sessi
 def test_a_name_that_leads_out_of_tmuxs_folder_is_refused(server: str) -> None:
     from symphony.engine import Cluster
 
-    with pytest.raises(ValueError, match="cannot be the name of a tmux server"):
+    with pytest.raises(ValueError, match="is not a valid name of a tmux server"):
         Cluster.new("tmux", server_name=server)
 
 

@@ -162,7 +162,7 @@ def test_what_means_something_else_or_is_read_in_another_way_is_noted(change: tu
         (("backoffLimit: 0", "cleanPodPolicy: ALWAYS"), "no clean-up policy"),
         (("backoffLimit: 0", 'backoffLimit: "3"'), "is no text"),
         (("type: none", "type: none\n    replicas: 0"), "replicas"),
-        (("image: img", "image: img\n          volumeMounts: [{name: v, mountPath: /v}]"), 'no volume is called "v"'),
+        (("image: img", "image: img\n          volumeMounts: [{name: v, mountPath: /v}]"), 'unknown volume "v"'),
     ],
 )
 def test_what_is_wrong_is_refused(change: tuple[str, str], what: str) -> None:

@@ -58,7 +58,7 @@ def test_on_one_machine_nothing_of_it_counts() -> None:
 
 
 def test_a_type_for_a_group_that_is_not_there_is_refused() -> None:
-    with pytest.raises(SpecError, match='no group or lone process is called "lerner"'):
+    with pytest.raises(SpecError, match='unknown group or lone process "lerner"'):
         made({"learner": RUN}, dijob={"tasks": {"lerner": "none"}})
 
 

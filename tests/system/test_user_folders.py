@@ -13,18 +13,18 @@ from tests.namespace import run_alone
 from tests.system.runtime_attacks import ATTACKS
 
 START = "cannot use"
-PLACE = ", where what runs is kept: "
+PLACE = " for running experiments: "
 EXPECTED: dict[str, object] = {
     "absent": [["ours"], 0o700, 0o700],
-    "open_to_others": f"{START} run{PLACE}it belongs to you with mode 0755, and must be yours with mode 0700",
-    "link_to_a_folder_of_ours": f"{START} run{PLACE}it is a link, or no folder",
+    "open_to_others": f"{START} run{PLACE}it belongs to you with mode 0755; it must be yours with mode 0700",
+    "link_to_a_folder_of_ours": f"{START} run{PLACE}it is a link or not a folder",
     "a_file": f"{START} run{PLACE}File exists",
-    "somebody_elses": f"{START} run{PLACE}it belongs to user 12345 with mode 0777, and must be yours with mode 0700",
+    "somebody_elses": f"{START} run{PLACE}it belongs to user 12345 with mode 0777; it must be yours with mode 0700",
     "linked_claim": f"{START} GPU-1.held{PLACE}it is a link",
-    "hard_linked_claim": f"{START} GPU-1.held{PLACE}it is no file of yours alone",
-    "piped_claim": f"{START} GPU-1.held{PLACE}it is no file of yours alone",
+    "hard_linked_claim": f"{START} GPU-1.held{PLACE}it is not a plain file, or not only yours",
+    "piped_claim": f"{START} GPU-1.held{PLACE}it is not a plain file, or not only yours",
     "linked_lock": f"{START} lock{PLACE}it is a link",
-    "linked_folder_in_it": f"{START} gpus{PLACE}it is a link, or no folder",
+    "linked_folder_in_it": f"{START} gpus{PLACE}it is a link or not a folder",
 }
 
 

@@ -152,7 +152,7 @@ def test_an_app_id_that_is_taken_is_refused(release: Torchx) -> None:
     words = ("run", "-s", "symph", "-cfg", "app_id=mine", "utils.sh", "sleep", "60")
     assert release(*words).stdout.strip() == "symph://torchx/mine"
     refused = release(*words, status=1).stderr
-    assert 'experiment "mine" runs already' in refused
+    assert 'experiment "mine" is already running' in refused
     assert "Traceback" not in refused
 
 

@@ -22,7 +22,7 @@ def preview_in_checkout(
     Raises NotFound if there is no checkout, Conflict for links.
     """
     if not (checkout / ".git").exists():
-        raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
+        raise NotFound(f"{checkout} is not a checkout of a Git repository", next="give the folder that contains .git")
     snapshot = Snapshot(commit="checkout", root=root, source=_Checkout(checkout / root))
     return snapshot, tuple(operation.change(snapshot) for operation in operations)
 
@@ -88,7 +88,7 @@ def _check_place(checkout: Path, path: str) -> None:
     if links:
         at = "/".join(parts[: links[0]])
         raise Conflict(
-            f"{at} is a symbolic link in the checkout", next="remove it: charts and pointers are written there"
+            f"{at} is a symbolic link in the checkout", next="remove it: symph writes charts and pointers there"
         )
 
 

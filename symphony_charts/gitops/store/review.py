@@ -54,7 +54,7 @@ def bring_up_to_date(store: Store, operations: Sequence[Operation], stale: Stale
         commit = store.write_commit(tree, [stale.tip, stale.base], message, now)
         answer = push(cache, commit, stale.tip)
         if not answer.is_done:
-            what = f"{cache.url} does not take the commit: {answer.text}"
+            what = f"{cache.url} refused the commit: {answer.text}"
             raise answer.ended.failure(what, f"branch {cache.branch}", answer.next)
         cache.remember_tip(commit)
 
@@ -75,7 +75,7 @@ def _merged_tree(store: Store, operations: Sequence[Operation], stale: Stale) ->
     """Write the tree of the merge to the cache, whose lock the caller holds, and return its id."""
     cache = store.cache
     where = f"branch {cache.branch}"
-    step = "take another branch: --branch NAME"
+    step = "use another branch: --branch NAME"
     if not stale.fork:
         raise Conflict(f"the branch shares no history with {cache.base}", where, step)
     ours, theirs = (

@@ -97,7 +97,7 @@ def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
     for change in changes:
         twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)
         if twice is not None:
-            raise Conflict(f"two operations change {twice}", next="make them one after the other")
+            raise Conflict(f"two operations change {twice}", next="run them one after the other")
         edits.update(change.edits)
     return edits
 
@@ -275,7 +275,7 @@ class Store:
         """Raise if the server refused permanently, or has been failing for too long."""
         if answer.is_final or run.attempts.is_over():
             raise answer.ended.failure(
-                f"{self.cache.url} does not take the commit: {answer.text}",
+                f"{self.cache.url} refused the commit: {answer.text}",
                 f"branch {self.cache.branch}",
                 answer.next,
             )
@@ -341,9 +341,9 @@ class Store:
         pause = run.attempts.pause_s()
         if time.monotonic() + pause > run.deadline:
             raise ToolFailed(
-                f"{self.cache.url} did not take the commit within {self._timeout_s:g} s ({run.attempts.tries} tries)",
+                f"{self.cache.url} did not accept the commit within {self._timeout_s:g} s ({run.attempts.tries} tries)",
                 f"the last answer was: {text}",
-                "nothing was published; try again when the branch is less busy",
+                "nothing was published; retry when fewer commits arrive on the branch",
             )
         time.sleep(pause)
 

@@ -66,7 +66,7 @@ def restore_gpu_locks(run: Run, plan: LocalPlan, needed: Collection[str]) -> Non
             if descriptor is not None:
                 note_holder(gpu, run.folder, processes)
             elif all(holder.folder != run.folder for holder, _ in _holders(gpu)):
-                sys.stderr.write(f"{gpu} was taken meanwhile: {'; '.join(holders_of(gpu))}\n")
+                sys.stderr.write(f"another run has taken {gpu}: {'; '.join(holders_of(gpu))}\n")
 
 
 def release_gpus(plan: LocalPlan, needed: Collection[str]) -> None:
@@ -151,7 +151,7 @@ def take_gpus(experiment: Experiment, run: Path, *, share: bool) -> Iterator[Gpu
     """
     requests = gpu_requests(experiment)
     if not requests:
-        unused = "this machine has GPUs and no process asks for one, so none sees any; `gpus: 1` gives it one"
+        unused = "this machine has GPUs, but no process requests one, so no process sees them; request one: `gpus: 1`"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
     with file_locks.exclusive(_FOLDER):
@@ -182,7 +182,7 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
     except SymphError as error:
         if strict:
             raise
-        return Gpus(notes=(f"no GPUs for it now: {error.what}",))
+        return Gpus(notes=(f"no GPUs are available now: {error.what}",))
     return chosen
 
 
@@ -193,7 +193,9 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
     asked = {request.process: request.count for request in gpu_requests(experiment)}
     other = [name for name in {**ids, **asked} if len(ids.get(name, ())) != asked.get(name, 0)]
     if other:
-        what = f'experiment "{run.experiment}" runs already, and {", ".join(other)} now asks for another number of GPUs'
+        what = (
+            f'experiment "{run.experiment}" runs with another number of GPUs for {", ".join(other)} than its spec now'
+        )
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=plan.is_sharing_gpus)
 
@@ -208,9 +210,7 @@ def gpus_seen() -> tuple[Gpu, ...]:
     try:
         return visible(parse_gpus(*texts), os.environ.get(CUDA_VISIBLE))
     except ValueError as error:
-        raise ToolFailed(
-            f"nvidia-smi lists GPUs in a way that is not known here: {error}", argv=tuple(query)
-        ) from error
+        raise ToolFailed(f"cannot read the GPU list of nvidia-smi: {error}", argv=tuple(query)) from error
 
 
 def _choose(
@@ -224,7 +224,7 @@ def _choose(
     notes: tuple[str, ...] = ()
     if ids is None and share:
         ids = assign_gpus(requests, [*free, *(gpu for gpu in seen if gpu not in free)], share=True)
-        notes = (f"GPUs are shared with runs that did not ask for that: {_held_by(seen, free)}",)
+        notes = (f"this run shares GPUs with runs that did not agree to share: {_held_by(seen, free)}",)
     if ids is None:
         _close(held)
         raise _too_few(name, requests, seen, free, share=share)
@@ -239,16 +239,18 @@ def _too_few(
     asked = max(request.count for request in requests) if share else sum(request.count for request in requests)
     who = ", ".join(f"{request.process.rpartition('/')[2]} {request.count}" for request in requests[:5])
     who += f" and {len(requests) - 5} more" if len(requests) > 5 else ""
-    what = f'experiment "{name}" asks for {_count(asked)} ({who})'
+    what = f'experiment "{name}" requests {_count(asked)} ({who})'
     if asked > len(seen):
         chosen = os.environ.get(CUDA_VISIBLE)
-        why = f"{CUDA_VISIBLE} leaves {_count(len(seen))}" if chosen is not None else f"this machine has {len(seen)}"
-        step = "ask for fewer with `local: {gpus: N}`" + (", or symph up --share-gpus" if seen and not share else "")
+        why = f"{CUDA_VISIBLE} allows {_count(len(seen))}" if chosen is not None else f"this machine has {len(seen)}"
+        step = "request fewer: `local: {gpus: N}`" + (
+            ", or share them: symph up --share-gpus" if seen and not share else ""
+        )
         return PlacementError(f"{what}; {why}", next=step)
     left = f"{len(free)} {'is' if len(free) == 1 else 'are'} free"
     return Conflict(
-        f"{what}; of {_count(len(seen))} here {left}: {_held_by(seen, free)}",
-        next="symph down one of them, or share with symph up --share-gpus",
+        f"{what}; {left} of {_count(len(seen))} here: {_held_by(seen, free)}",
+        next="end one of them (symph down NAME), or share GPUs: symph up --share-gpus",
     )
 
 
@@ -258,7 +260,9 @@ def _count(number: int) -> str:
 
 def _held_by(seen: Sequence[Gpu], free: Sequence[Gpu]) -> str:
     held = [gpu for gpu in seen if gpu not in free]
-    return "; ".join(f"GPU {gpu.index} is held by {' and '.join(holders_of(gpu.id)) or 'another run'}" for gpu in held)
+    return "; ".join(
+        f"GPU {gpu.index} is in use by {' and '.join(holders_of(gpu.id)) or 'another run'}" for gpu in held
+    )
 
 
 def _close(held: Mapping[str, int]) -> None:

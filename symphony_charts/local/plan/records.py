@@ -315,9 +315,9 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
             if process.slot != number:
                 raise ValueError(f"processes[{number}].slot is {process.slot}")
             if any(not 0 <= wait.slot < count for wait in process.waits):
-                raise ValueError(f"processes[{number}].waits names no process")
+                raise ValueError(f"processes[{number}].waits names an unknown process")
         if any(not 0 <= slot < count for slot in self.done_when):
-            raise ValueError("done_when names no process")
+            raise ValueError("done_when names an unknown process")
 
 
 def log_pipe(folder: str) -> str:

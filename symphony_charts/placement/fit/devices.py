@@ -27,12 +27,12 @@ def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
     tpu, asked = pool.tpu, demand.shape.amount(TPU)
     if asked != tpu.chips:
         return (
-            f"a pod of slice {pool.name} takes all {tpu.chips} chips of its host, not {asked}",
-            f"ask for {tpu.chips}",
+            f"a pod on slice {pool.name} must request all {tpu.chips} chips of its host, not {asked}",
+            f"request {tpu.chips}",
         )
     keys = {key for key, _ in demand.shape.selector}
     if not keys & {TOPOLOGY, GKE_POOL_LABEL}:
-        return f"slice {pool.name} needs its topology named", f"set placement.tpu_topology: {tpu.topology}"
+        return f"slice {pool.name} needs its topology in the spec", f"set placement.tpu_topology: {tpu.topology}"
     odd = next(((name, count) for name, count in demand.members if count % tpu.hosts), None)
     if odd is not None:
         whole = -(-odd[1] // tpu.hosts) * tpu.hosts
@@ -81,8 +81,8 @@ def sharing_fault(shape: Shape, labels: Mapping[str, str], gpus: int) -> tuple[s
     clients = labels.get(_CLIENTS, "1")
     if strategy == "mps" and gpus == (int(clients) if clients.isdecimal() else 1):
         return "", ""
-    what = f"a container asks for {shape.gpus_at_once} GPUs, and gets one at most where GPUs are shared ({strategy})"
-    return what, "ask for 1 GPU, or use a pool whose GPUs are not shared"
+    what = f"a container requests {shape.gpus_at_once} GPUs, and may have only one where GPUs are shared ({strategy})"
+    return what, "request 1 GPU, or use a pool without GPU sharing"
 
 
 def _keep_shares_single(cluster: Cluster) -> Cluster:

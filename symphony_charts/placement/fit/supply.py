@@ -298,7 +298,7 @@ def _uncertainties(node: NodeClass, domains: Domains, label: str | None) -> Iter
         yield why, ""
     if label:
         yield (
-            f"it depends on the node label {label}, which no input sets and no model computes",
+            f"it depends on the node label {label}, which no input file shows",
             f"give `kubectl get nodes -o json`, or set {label} under `labels` in a pools.yaml",
         )
 
@@ -342,5 +342,5 @@ def _anti_affine(demands: Sequence[Demand]) -> tuple[tuple[frozenset[int], ...],
 
 def _rule(term: AntiAffinity, *, is_certain: bool) -> str:
     if term.is_scoped:
-        return "anti-affinity of a scope of its own"
-    return f"anti-affinity over {term.key}" if is_certain else "anti-affinity to labels that controllers set"
+        return "anti-affinity over other namespaces"
+    return f"anti-affinity over {term.key}" if is_certain else "anti-affinity to labels that a controller sets"

@@ -66,7 +66,7 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
     if not pool.block("autoscaling").number("total_max_node_count"):
         uncertainties += zone_uncertainties
     if not any(pool.has(key) for key in ("autoscaling", "node_count", "initial_node_count")):
-        text = "the number of nodes is not set: none is counted, there may be some"
+        text = "the number of nodes is not set: symph counts none, and there may be some"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
     settings = replace(
         settings,
@@ -97,7 +97,7 @@ def _where(pool: Fields, cluster: ClusterSettings) -> tuple[tuple[str, ...], tup
     if zones:
         return zones, ()
     where = f"region {location}" if location else "this pool"
-    text = f"the zones of {where} are not said: one is counted, there may be more"
+    text = f"the zones of {where} are not set: symph counts one, and there may be more"
     return (location,) if location else (), (uncertainty(pool, text, "PROVEN", may_grow=True),)
 
 
@@ -141,15 +141,17 @@ def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Ca
         pools += (pool for pool in inner if pool is not None and pool.name not in known)
     named_reservations = Counter(pool.reservation for pool in pools if pool is not None and pool.reservation in sizes)
     pools = [
-        _with_doubt(pool, f"reservation {pool.reservation} is shared with other pools")
+        _with_doubt(pool, f"other pools share reservation {pool.reservation}")
         if pool is not None and named_reservations[pool.reservation] > 1
         else pool
         for pool in pools
     ]
     growing = tuple(reason for _, values, _ in clusters for reason in autoscaled(values))
     if not any(pools) and not faults.problems:
-        what = f"no node pools of GKE in this file{''.join(f': {reason}' for reason in growing[:1])}"
-        faults.add(what, "", f"give the output of `terraform show -json PLAN` if modules make them; else {ELSEWHERE}")
+        what = f"this file has no GKE node pools{''.join(f': {reason}' for reason in growing[:1])}"
+        faults.add(
+            what, "", f"give the output of `terraform show -json PLAN` if modules create them; otherwise {ELSEWHERE}"
+        )
     return Pools(pools=tuple(pool for pool in pools if pool is not None), autoscaled=growing)
 
 
@@ -176,4 +178,6 @@ def _refuse_unknown(file: Fields, resource: Fields) -> None:
         if change.text("address") == address and isinstance(unknown, list):
             for block in unknown:
                 if isinstance(block, dict) and block.get("machine_type") is True:
-                    resource.fault("machine_type is known only after apply", "", "apply first, then give the state")
+                    resource.fault(
+                        "machine_type is known only after apply", "", "apply the plan first, then give the state"
+                    )

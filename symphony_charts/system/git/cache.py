@@ -69,7 +69,7 @@ class Cache:
             return os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
         except OSError as error:
             what = f"cannot write the cache of the repository: {error.strerror}"
-            raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a folder that can be written") from error
+            raise ToolFailed(what, str(self.folder), "set SYMPH_STATE_DIR to a writable folder") from error
 
     def prepare(self, algorithm: str = "sha1") -> None:
         """Make the repository if it is missing or has grown too much; needs the lock.
@@ -178,8 +178,8 @@ def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                what = f"another symph has held the cache of the repository for {timeout_s:g} s"
-                raise ToolFailed(what, str(folder), "wait for it, or look for it with ps") from None
+                what = f"another symph command has locked the cache of the repository for {timeout_s:g} s"
+                raise ToolFailed(what, str(folder), "wait until it ends, or look for it: ps -ef") from None
             time.sleep(random.uniform(0.002, 0.03))  # noqa: S311 - spreads waits, not security
         else:
             return

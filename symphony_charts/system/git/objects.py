@@ -56,7 +56,7 @@ class ObjectReader:
 
     def _failure(self, name: str) -> ToolFailed:
         self.close()
-        return ToolFailed(f"git said nothing about {name}", str(self._repo))
+        return ToolFailed(f"git returned no answer about {name}", str(self._repo))
 
     def close(self) -> None:
         process, self._process = self._process, None
@@ -113,7 +113,7 @@ def import_tree(repo: Path, commit: str, edits: Mapping[str, bytes | None], algo
     if ended.status:
         _clear_import(repo)
         what = f"cannot write the cache of the repository: {reason_of(ended).text}"
-        raise ended.failure(what, str(repo), "make room on the disk, or set SYMPH_STATE_DIR")
+        raise ended.failure(what, str(repo), "free disk space, or set SYMPH_STATE_DIR to another disk")
     return f"{ended.text.strip()}^{{tree}}"
 
 
@@ -148,7 +148,7 @@ def write_commit(
     if ended.status:
         reason = reason_of(ended)
         step = f"check that git can sign: git commit -S; {UNSIGNED}" if is_signed else ""
-        raise ended.failure(f"git did not make the commit: {reason.text}", next=step)
+        raise ended.failure(f"git could not make the commit: {reason.text}", next=step)
     return ended.text.strip()
 
 

@@ -109,7 +109,7 @@ def check_branch(branch: str) -> str:
         or "@{" in branch
         or re.search(r"[\0-\x20~^:?*\[\\\x7f]", branch)
     ):
-        raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
+        raise SpecError.one(f'"{branch}" is not a valid branch name', "branch", "use letters, digits, - and /")
     return branch
 
 
@@ -131,12 +131,10 @@ _NOISE = re.compile(
     r"Could not read from remote repository\.|Please make sure you have the correct access rights|"
     r"and the repository exists\.|Warning: Permanently added .*|[^\w]*"
 )
-_CHECK = "check the address, and that git itself can read it: git ls-remote"
-_TRUST = "let git know who signed it: git config --global http.sslCAInfo FILE"
-_KEY_OF_HOST = (
-    "compare its key with what its owners say, and let ssh know it: ssh HOST, after ssh-keygen -R HOST if it is old"
-)
-_ROOM = "make room, or allow larger files: ulimit -f"
+_CHECK = "check the address and your access: git ls-remote ADDRESS"
+_TRUST = "add the certificate of its issuer: git config --global http.sslCAInfo FILE"
+_KEY_OF_HOST = "compare its key with the published one and accept it: ssh HOST (remove an old key: ssh-keygen -R HOST)"
+_ROOM = "free disk space, or allow larger files: ulimit -f"
 _UNTRUSTED = (
     r"SSL certificate problem|certificate verification failed|no alternative certificate subject name"
     r"|SSL peer certificate|unable to get local issuer"
@@ -151,7 +149,7 @@ _TELLING = (
     (r"Host key for .* has changed|No \S+ host key is known for|Host key verification failed", _KEY_OF_HOST),
     (
         r"Permission denied \(|Too many authentication failures",
-        "ssh -vT HOST says which keys it offers; ssh-add KEY adds one",
+        "list the keys that ssh offers: ssh -vT HOST; add one: ssh-add KEY",
     ),
     (_UNTRUSTED, _TRUST),
     (r"[Cc]ould not resolve host(?!.*Temporary failure)|Connection refused|Could(n't| not) connect to server", _CHECK),
@@ -229,7 +227,7 @@ def connection_fault(url: str) -> str:
     try:
         socket.create_connection(address, REACH_S).close()
     except TimeoutError:
-        return f"{address[0]}:{address[1]} takes no connection"
+        return f"{address[0]}:{address[1]} accepts no connection"
     except OSError:
         return ""  # git reports this better.
     return ""
@@ -249,7 +247,7 @@ def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     Raises SpecError if the folder is missing, ToolFailed if it cannot be read.
     """
     if not folder.is_dir():
-        raise SpecError.one(f"no folder {folder}", str(folder), "give a checkout of the repository")
+        raise SpecError.one(f"no folder {folder}", str(folder), "give the folder of a checkout")
     files: dict[str, bytes] = {}
     links: list[str] = []
     try:
@@ -274,7 +272,9 @@ def changed_since(folder: Path, base: str) -> tuple[str, ...]:
     argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--relative", "--diff-filter=MDT"]
     ended = run([*argv, "--merge-base", "--end-of-options", base, "--"], timeout_s=60, check=False)
     if ended.status:
-        raise ended.failure(f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give --base")
+        raise ended.failure(
+            f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give another revision: --base"
+        )
     return tuple(path for path in ended.stdout.decode("utf-8", "surrogateescape").split("\0") if path)
 
 
@@ -308,7 +308,7 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
         fetched = git(repo, "fetch", "-q", "--tags", "origin", *every, timeout_s=_TIMEOUT_S, check=False)
         if fetched.status:
             reason = reason_of(fetched)
-            raise fetched.failure(f"the repository {repository} cannot be read: {reason.text}", next=reason.next)
+            raise fetched.failure(f"cannot read the repository {repository}: {reason.text}", next=reason.next)
         done = git(repo, *options, "checkout", "-q", "--detach", "-f", revision, timeout_s=_TIMEOUT_S, check=False)
         if done.status:
             raise done.failure(f'the repository {repository} has no revision "{revision}": {reason_of(done).text}')
@@ -335,7 +335,7 @@ def identity(configured_author: str = "") -> Identity:
     author = configured_author or _ident("AUTHOR", known)
     if not author or not committer:
         raise SpecError.one(
-            "git does not know who makes this commit",
+            "git has no name and email for this commit",
             "author",
             'git config --global user.name "Your Name"; git config --global user.email you@example.org',
         )
@@ -363,4 +363,4 @@ def source_commit(folder: Path) -> str:
     return commit + ("-dirty" if any(not line.startswith("#") for line in lines) else "")
 
 
-UNSIGNED = "to leave it unsigned: git config commit.gpgsign false"
+UNSIGNED = "or turn signing off: git config commit.gpgsign false"

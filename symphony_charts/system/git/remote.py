@@ -114,7 +114,7 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
                 cache.remember_tip("")
                 return ""
             what = f"the repository has no branch {cache.base or cache.branch}"
-            raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
+            raise NotFound(what, cache.url, "create it: symph gitops init, or name another branch: --branch NAME")
         raise _failed(ended, f"cannot read {cache.url}")
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip, is_of_base=is_of_base)
@@ -189,9 +189,9 @@ def _ask(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
             return git(repo, *argv, timeout_s=timeout_s, check=False, give_up=give_up, **options)
         except ToolFailed as error:
             if error.status is not None:
-                late = f"{cache.url} gave git no answer within {timeout_s:.0f} s"
+                late = f"{cache.url} did not answer git within {timeout_s:.0f} s"
                 error.what = f"cannot reach {cache.url}: {silence}" if silence else late
-                error.next = "check the address, and that this machine reaches it: git ls-remote"
+                error.next = "check the address and the network: git ls-remote ADDRESS"
             raise
 
 
@@ -272,7 +272,7 @@ def push(cache: Cache, commit: str, lease: str, *, timeout_s: float = 60.0) -> A
         return Answer(is_done=True, was_sent=True, is_final=False, text="", ended=ended, heard=_server_messages(ended))
     if _has_other_format(cache, ended.error_text):
         # An empty repository shows its format only here.
-        text = f"the repository names objects by {cache.algorithm}"
+        text = f"the repository uses {cache.algorithm} object names"
         return Answer(is_done=False, was_sent=False, is_final=False, text=text, ended=ended)
     verdict = _verdict(ended.text)
     is_ours = verdict.startswith("[rejected]")
@@ -321,7 +321,7 @@ _WANTS_SIGNATURE = re.compile(r"\b(un)?signed\b|\bsignatures?\b", re.IGNORECASE)
 
 def _remediation(ended: Completed) -> str:
     if _WANTS_SIGNATURE.search(ended.error_text):
-        return "sign commits: git config commit.gpgsign true, with a user.signingkey"
+        return "sign your commits: git config commit.gpgsign true; git config user.signingkey KEY"
     if "currently checked out" in ended.error_text + ended.text:
         return "give a bare repository (git clone --bare makes one), or another branch: --branch NAME"
     return "if the branch is protected, push a branch for review: --branch NAME"
