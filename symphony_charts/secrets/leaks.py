@@ -121,7 +121,7 @@ def disguises(part: bytes) -> Iterator[tuple[str, bytes]]:
 
     `decoding` handles other codes. It cannot decode base64 mixed with binary data, or escapes in quotes.
     """
-    yield "in the clear", part
+    yield "in plain text", part
     for text in _base64_forms(part):
         yield "in base64", text
     decoded = part.decode("utf-8", "replace")
@@ -153,7 +153,7 @@ _HIDDEN = "***"
 class Leak:
     """A found secret and its place; `name` is the name of the secret, never its value.
 
-    `line` counts from 1 if the file contains the secret in the clear, else it is 0.
+    `line` counts from 1 if the file contains the secret in plain text, else it is 0.
     """
 
     path: str

@@ -152,7 +152,7 @@ ROWS = r"""
 2 | uninstall | the following arguments are required: RELEASE
 2 | import | the following arguments are required: FORMAT, one of torchx, dijob, compose, symphony, runopts
 2 | import docker compose.yaml | 'docker' (choose from 'torchx', 'dijob', 'compose', 'symphony', 'runopts')
-3 | import compose nope.yaml | give a file that is there
+3 | import compose nope.yaml | give a file that exists
 2 | export | the following arguments are required: FORMAT, one of appwrapper, dijob, kustomize, manifests
 2 | export compose e.yaml | 'compose' (choose from 'appwrapper', 'dijob', 'kustomize', 'manifests')
 2 | schema e.yaml | (a word too many)

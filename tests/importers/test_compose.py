@@ -371,10 +371,10 @@ def test_what_does_not_come_over_is_reported(body: str, note: str) -> None:
         ("mem_limit: lots", "is not a size"),
         ("volumes: [x:/y]", 'unknown volume "x"'),
         ("volumes: ['C:\\\\x:/y']", "is a Windows path"),
-        ("configs: [x]", 'no config is called "x"'),
-        ("secrets: [x]", 'no secret is called "x"'),
-        ("restart: sometimes", "is no restart policy"),
-        ("stop_grace_period: soon", "is no duration"),
+        ("configs: [x]", 'unknown config "x"'),
+        ("secrets: [x]", 'unknown secret "x"'),
+        ("restart: sometimes", "is not a restart policy"),
+        ("stop_grace_period: soon", "is not a duration"),
         ("healthcheck: {test: [curl]}", "begins with CMD"),
         ("tmpfs: relative", "is not an absolute path"),
         ('command: "echo \'a"', "cannot be split into words"),
@@ -474,7 +474,7 @@ def test_names_that_are_counted_are_spelled_out() -> None:
 @pytest.mark.parametrize("name", ["my_db", "localhost", "a" * 64])
 def test_a_name_that_no_service_can_have_is_lost(name: str) -> None:
     text = f"services:\n  web: {{image: i, environment: {{CACHE: {name}}}}}\n  {name}: {{image: r}}"
-    assert f'others dial "{name}", which cannot be the name of a Service' in notes_of(compose(text))
+    assert f'other services connect to "{name}", which is not a valid name of a Service' in notes_of(compose(text))
 
 
 def test_a_name_of_two_services_leads_to_one_of_them() -> None:

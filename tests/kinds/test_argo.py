@@ -219,11 +219,11 @@ def test_a_named_service_account_is_used_and_none_is_made() -> None:
     [
         ({"parameters": ["NONE"]}, 'no process declares the variable "NONE"'),
         ({"parameters": ["BRACES"]}, "Argo does not pass on unchanged"),
-        ({"schedules": ["tomorrow"]}, "is no schedule"),
+        ({"schedules": ["tomorrow"]}, "is not a schedule"),
         ({"needs": {"a": ["b"]}}, '"a" waits for "b", which is not needed'),
         ({"needs": {"a": ["b"], "b": ["a"]}}, "wait for each other"),
         ({"needs": ["A b"]}, 'no release is called "A b"'),
-        ({"retries": -1}, "fewer retries than none"),
+        ({"retries": -1}, "retries is negative"),
     ],
 )
 def test_what_argo_could_not_do_is_refused_in_the_spec(argo: dict[str, object], said: str) -> None:

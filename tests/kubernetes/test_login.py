@@ -155,7 +155,7 @@ def test_the_next_refresh_token_of_an_issuer_is_not_lost(outcomes: Outcomes) -> 
         ("a program that fails later", "ToolFailed", ["gone", "/once", ".yaml"]),
         ("a program that says nothing", "ToolFailed", ["decode", "/mute"]),
         ("an unknown provider", "ToolFailed", ["auth-provider", ".yaml"]),
-        ("a token that nobody takes", "ToolFailed", ["refuses: Unauthorized", "log in again"]),
+        ("a token that nobody takes", "ToolFailed", ["denied the request: Unauthorized", "log in again"]),
         ("a login page", "ToolFailed", ["is not a Kubernetes API"]),
         ("a redirection", "ToolFailed", ["302", "log in there"]),
         ("a redirected stream", "ToolFailed", ["refused a stream"]),

@@ -133,7 +133,7 @@ FAULTS: list[tuple[Any, str, str]] = [
     (lambda: whole(port_range=[9000, 8000]), "port_range", "is not a range"),
     (lambda: whole(port_range=[7, 7], processes={"a": {"binds": ["r", "s"]}}), "port_range", "free"),
     (lambda: whole(expose={"t": "ClusterIP"}), "expose.t", "no process exposes"),
-    (lambda: whole(processes={}), "processes", "unknown process"),
+    (lambda: whole(processes={}), "processes", "has no process"),
     (lambda: whole(groups={"g": {"processes": {}}}), "groups.g", "is empty"),
     (lambda: whole(groups={"a": {"processes": {"m": {}}}}, processes={"a": {}}), "processes.a", "lone"),
     (lambda: lone(a_b={}, **{"a.b": {}}), "processes.a.b", "become the same name"),

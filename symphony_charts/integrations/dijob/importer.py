@@ -477,7 +477,7 @@ def _go_without_operator(spec: Fields, dialect: Operator, draft: Draft) -> None:
             draft.log.changed(ref, what, "set `command`: a chart needs it")
         return
     env = {
-        "v0": "without the operator, a coordinator cannot request pods; replicas are fixed",
-        "v1.0": "without the operator, no DI_*_ARG variables are set; pass options such as --parallel-workers to ditask",
+        "v0": "without the operator, the coordinator cannot request pods; replicas are fixed",
+        "v1.0": "without the operator, no DI_*_ARG variables are set; pass --parallel-workers and others to ditask",
     }
     draft.log.note(spec.path, env[dialect])
