@@ -104,7 +104,7 @@ def move_text(facts: Mapping[str, object]) -> str:
         return ""
     if moves["ends"]:
         return f"   ends in {moves['from']}, starts in {moves['to']}"
-    return f"   starts in {moves['to']}; in {moves['from']} it runs until it is deleted there: retire it first"
+    return f"   starts in {moves['to']}; in {moves['from']} it keeps running until you delete it: retire it first"
 
 
 def store_or_none(args: argparse.Namespace, settings: Settings) -> Store | None:

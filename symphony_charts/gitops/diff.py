@@ -294,7 +294,7 @@ class Comparison:
             before, after, ends = self.move
             if ends:
                 return f"everything ends in {before} and starts in {after}"
-            return f"everything starts in {after}, and keeps running in {before} until you delete it: retire it first"
+            return f"everything starts in {after}; in {before} it keeps running until you delete it: retire it first"
         runs, fails, restarts, gone = (
             [line.difference.name for line in self.lines if line.effect == effect]
             for effect in ("new run", "fails", "restarted", "pruned")

@@ -83,7 +83,7 @@ def test_another_cluster_leaves_behind_what_runs_and_that_is_said(project: Proje
     project.symph("publish", "rl.yaml", "--env", "dev")
     configure(project, "namespace: rl-dev", "namespace: rl-dev, cluster: big")
     said = (
-        "starts in namespace rl-dev of big, and keeps running in namespace rl-dev until you delete it: retire it first"
+        "starts in namespace rl-dev of big; in namespace rl-dev it keeps running until you delete it: retire it first"
     )
     assert said in project.symph("diff", "rl.yaml", "--env", "dev")[1]
     assert said in project.symph("publish", "rl.yaml", "--env", "dev")[1]
@@ -130,7 +130,7 @@ def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(pro
     assert project.symph("publish", "rl.yaml", "--env", "dev")[2].count("lets dev run") == 0
     configure(project, "namespace: rl-dev", "namespace: rl-else")
     err = project.symph("publish", "rl.yaml", "--env", "dev")[2]
-    assert "lets dev run in https://kubernetes.default.svc/rl-dev, not in https://kubernetes.default.svc/rl-else" in err
+    assert "allows dev in https://kubernetes.default.svc/rl-dev, not in https://kubernetes.default.svc/rl-else" in err
     assert "gitops init --force" in err
     status, out = lint(project)
     assert (status, "[pointer-destination]" in out) == (1, True)

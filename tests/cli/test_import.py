@@ -80,7 +80,7 @@ def test_strict_fails_for_a_loss_and_writes_nothing(tmp_path: Path, capsys: pyte
 def test_a_change_is_no_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "compose.yaml").write_text("services: {Web_X: {image: 'a:1', command: [run]}}")
     assert main(["import", "compose", str(tmp_path / "compose.yaml"), "--strict", "--name", "a_very" * 9]) == 0
-    assert "no valid name" in capsys.readouterr().err
+    assert "is not a valid name" in capsys.readouterr().err
     assert main(["import", "dijob", str(EXAMPLES / "dijob-v1.1.0.yaml"), "--strict"]) == 0
 
 

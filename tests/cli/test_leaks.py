@@ -48,7 +48,7 @@ def test_what_is_allowed_with_a_reason_is_published(project: Project, words: tup
     [
         (["x:1", "--reason", " "], 3, "the reason is empty"),
         (["x:1"], 2, "--reason"),
-        (["--reason", "x"], 3, "in no way"),
+        (["--reason", "x"], 3, "either a fingerprint or a rule"),
         (["x:1", "--rule", "y", "--reason", "x"], 2, "names one find"),
         (["--rule", "y", "--reason", "x"], 3, "disables a rule"),
         (["--pattern", "(", "--reason", "x"], 3, "not a regular expression"),

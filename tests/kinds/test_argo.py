@@ -218,11 +218,11 @@ def test_a_named_service_account_is_used_and_none_is_made() -> None:
     ("argo", "said"),
     [
         ({"parameters": ["NONE"]}, 'no process declares the variable "NONE"'),
-        ({"parameters": ["BRACES"]}, "Argo does not pass on unchanged"),
+        ({"parameters": ["BRACES"]}, "Argo would change its name or value"),
         ({"schedules": ["tomorrow"]}, "is not a schedule"),
-        ({"needs": {"a": ["b"]}}, '"a" waits for "b", which is not needed'),
+        ({"needs": {"a": ["b"]}}, '"a" waits for "b", which is not in `needs`'),
         ({"needs": {"a": ["b"], "b": ["a"]}}, "wait for each other"),
-        ({"needs": ["A b"]}, 'no release is called "A b"'),
+        ({"needs": ["A b"]}, '"A b" is not a valid name of a release'),
         ({"retries": -1}, "retries is negative"),
     ],
 )
