@@ -103,7 +103,7 @@ def _source(args: argparse.Namespace, importer: Any) -> input_file.Source:
         content = Path(name).read_bytes()
     except OSError as error:
         what = f"cannot read {name}: {error.strerror or error}"
-        raise SpecError.one(what, name, "give a file that is there") from error
+        raise SpecError.one(what, name, "give a file that exists") from error
     return input_file.read(content, name, **dialect)
 
 

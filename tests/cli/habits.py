@@ -38,7 +38,7 @@ ROWS = r"""
 2 | run e.yaml --rm | (symph down leaves nothing behind; symph rm forgets the logs)
 2 | run -d --wait e.yaml | (run waits for the end, unless -d)
 2 | run python train.py | (it starts one experiment; arguments of a program are in its spec)
-3 | run train.py | name the experiment `experiment`, or define `def experiment():` that returns it; a script with argu
+3 | run train.py | name the experiment `experiment`, or define `def experiment():` that returns it; pass argu
 3 | run ./nothere | give the path of a .yaml, .json or .py; create a spec: symph init NAME
 3 | run https://example.org/e.yaml | the folder https:/example.org does not exist; create a spec: symph init NAME
 2 | up -D e.yaml | (did you mean -d?)
@@ -119,7 +119,7 @@ ROWS = r"""
 3 | validate Procfile | each line becomes a process with `cmds`
 3 | validate ray.yaml | the head and the workers become processes with `ray start`
 3 | validate values.yaml | symph package SPEC -f values.yaml for a chart of a spec
-3 | validate train.py | name the experiment `experiment`, or define `def experiment():` that returns it; a script with
+3 | validate train.py | name the experiment `experiment`, or define `def experiment():` that returns it; pass
 3 | validate empty | create a spec: symph init NAME
 3 | render | give one: compose.yaml, d.yaml, e.yaml, f.yaml
 2 | plan e.yaml | add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with
@@ -252,8 +252,8 @@ ROWS = r"""
 3 | spec args: $(SYMPH_CONFIG_DRI)/x | did you mean "SYMPH_CONFIG_DIR"?
 3 | spec cmds: python a.py | keep `cmds`, or `command`
 3 | spec shell: fish | did you mean "sh"?
-3 | spec ready: http://localhost/ | use a number, or a service that this process listens on
-3 | spec ready: {http: /health} | use a number, or a service that this process listens on
+3 | spec ready: http://localhost/ | use a number, or a service of this process
+3 | spec ready: {http: /health} | use a number, or a service of this process
 3 | spec node_selector: gpu | write `KEY: VALUE` lines below
 3 | spec tolerations: gpu | write a list
 3 | spec labels: [a] | write KEY: VALUE, without dashes
@@ -264,7 +264,7 @@ ROWS = r"""
 3 | top services: {web: {image: x}} | a service is what a process `binds`; a compose file comes over by symph import c
 3 | top volumes: [data] | write KEY: VALUE, without dashes
 3 | top volumes: {data: ./data} | write `KEY: VALUE` lines below
-3 | top namespace: My_NS | use lower-case letters, digits and dashes, a letter or digit first, a letter or digit last
+3 | top namespace: My_NS | use lower-case letters, digits and dashes; begin with a letter or digit, end with a letter or digit
 3 | top configs: {a: {file: nope.yaml}} | relative paths start at the folder of the spec file
 3 | top workload: {kind: deployment} | write one of them
 3 | top workload: jobs | write `KEY: VALUE` lines below
