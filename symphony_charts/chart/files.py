@@ -26,7 +26,7 @@ from symphony_charts.formats.yaml_write import dump, quote
 
 
 def _lines(said: Values, prefix: str = "") -> str:
-    """Return the entries of `said` that are set as YAML, each on a new line."""
+    """Return the entries of `said` that are set, as YAML, each on a new line."""
     given = {key: value for key, value in said.items() if value}
     return indent(f"\n{dump(given)}".removesuffix("\n"), prefix) if given else ""
 

@@ -112,7 +112,7 @@ class KubeWatcher(KubeExperiments):
         return code, out.getvalue(), err.getvalue()
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy a file or folder out of a container, completely or not at all.
+        """Copy a whole file or folder out of a container, or nothing.
 
         A link at `path` itself is followed (mounted Secrets, a trainer's `latest`); links inside a folder stay links.
         Raises NotFound, and Conflict unless the pod runs.

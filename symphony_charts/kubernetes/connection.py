@@ -234,7 +234,7 @@ def _proxy_headers(proxy: str) -> dict[str, str]:
 
 
 def _proxy_options(login: Login) -> dict[str, Any]:
-    """Return options by which a WebSocket takes the proxy of `login`, or none, whatever the environment sets."""
+    """Return options by which a WebSocket takes the proxy of `login`, or none; the environment is ignored."""
     if not login.proxy:
         return {"http_proxy_host": "none", "http_proxy_port": 1, "http_no_proxy": ["*"]}
     proxy = urlsplit(login.proxy)

@@ -274,7 +274,7 @@ _NEXT_RUN_S = 0.1
 def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
     """Yield the lines of the newest run (`previous`: of the one before it).
 
-    The size limit of a log may cut off lines while they are read: then a line tells how many bytes are lost.
+    The size limit of a log may cut off lines while they are read: then a line reports the number of missing bytes.
     """
     run = find_run(name)
     if query.previous:

@@ -195,7 +195,7 @@ def run_location(folder: Path) -> RunLocation:
 
 
 def _lives_here(folder: Path) -> bool:
-    """Return True if a supervisor, tmux server or program of the run is a process here, whatever its files say."""
+    """Return True if a supervisor, tmux server or program of the run is a process here; ignore its files."""
     lock = folder / LIVENESS_LOCK
     return bool(holders(lock) or members("", [], f"{variable_names.RUN}={folder.name}".encode()))
 

@@ -186,7 +186,7 @@ def _ended_with(state: RunState, plan: LocalPlan) -> Iterator[str]:
 def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _View, *, is_held: bool) -> Phase:
     """Return the phase of a run that has not ended; when all processes have, their logs are still being written.
 
-    With `is_held` it goes on, since a process was stopped by a command.
+    With `is_held` it keeps running, since a command has stopped a process.
     """
     awaited = [instance for instance in instances if not (instance.is_service or instance.is_step)] or instances
     watched = {planned.path for planned in plan.processes if planned.on_failure == "wait"}

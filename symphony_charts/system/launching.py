@@ -104,7 +104,7 @@ def _read(package: str) -> list[tuple[str, EntryPoint]]:
 class Launcher:
     """The way to run Python files: inside `around`, which provides import names, and as programs if `words` is set.
 
-    `tell` is called with progress lines; without it there are none.
+    `tell` is called with progress lines; the default is no progress lines.
     """
 
     __slots__ = ("around", "tell", "words")

@@ -43,7 +43,7 @@ class Holder:
 
 
 def has_address(address: str) -> bool:
-    """Return True if programs can listen at `address` at all."""
+    """Return True if programs can listen at `address`."""
     with socket.socket() as probe:
         try:
             probe.bind((address, 0))

@@ -264,7 +264,7 @@ ROWS = r"""
 3 | top services: {web: {image: x}} | a service is what a process `binds`; a compose file comes over by symph import c
 3 | top volumes: [data] | write KEY: VALUE, without dashes
 3 | top volumes: {data: ./data} | write `KEY: VALUE` lines below
-3 | top namespace: My_NS | use lower-case letters, digits and dashes; begin with a letter or digit, end with a letter or digit
+3 | top namespace: My_NS | use lower-case letters, digits and dashes; begin and end with a letter or digit
 3 | top configs: {a: {file: nope.yaml}} | relative paths start at the folder of the spec file
 3 | top workload: {kind: deployment} | write one of them
 3 | top workload: jobs | write `KEY: VALUE` lines below

@@ -90,7 +90,7 @@ def test_another_cluster_leaves_behind_what_runs_and_that_is_said(project: Proje
 
 
 @pytest.mark.parametrize("after", ["namespace: rl-dev, service_account: sa", "namespace: rl-dev, cluster: in-cluster"])
-def test_what_is_the_same_place_in_other_words_is_no_move(project: Project, after: str) -> None:
+def test_another_spelling_of_the_same_place_is_not_a_move(project: Project, after: str) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     configure(project, "namespace: rl-dev", after)
     assert "nothing happens" in project.symph("diff", "rl.yaml", "--env", "dev")[1]
@@ -179,7 +179,7 @@ def test_a_chart_without_its_chart_yaml_is_a_finding_and_no_fault_of_ours(projec
     assert (status, "[pointer-digest]" in out) == (1, True)
 
 
-def test_who_takes_over_an_experiment_of_somebody_else_reads_so(project: Project, tmp_path: Path) -> None:
+def test_taking_over_an_experiment_of_another_user_is_reported(project: Project, tmp_path: Path) -> None:
     del tmp_path
     project.symph("publish", "rl.yaml", "--env", "dev")
     configure(project, "Ann <ann@example.org>", "Bob <bob@example.org>")

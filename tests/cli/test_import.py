@@ -156,7 +156,7 @@ def test_the_kind_of_the_result_is_chosen(format: str, name: str, capsys: pytest
     assert from_data(load(capsys.readouterr().out)).workload.kind == "jobset"
 
 
-def test_what_is_wrong_with_an_option_stands_at_the_option_and_a_port_at_the_map(
+def test_faults_are_reported_at_the_option_and_ports_at_the_map(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "app.json"
@@ -174,7 +174,7 @@ def test_torchxs_volcano_job_is_refused_with_the_alternative(capsys: pytest.Capt
     assert "torchx run -s kubernetes --dryrun" in capsys.readouterr().err
 
 
-def test_what_a_compose_file_mounts_and_builds_is_searched_for_names_of_services(
+def test_mounted_and_built_files_are_searched_for_names_of_services(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "web/conf").mkdir(parents=True)

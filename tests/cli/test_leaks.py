@@ -28,7 +28,7 @@ def test_a_token_is_refused_with_rule_and_line_and_never_shown(project: Project,
 
 @pytest.mark.parametrize("words", [(), ("--rule", "github-pat", "--path", "*.yaml"), ("--pattern", "ghp_.*")])
 @pytest.mark.parametrize("more", ["", "allow_leaks:  # ours\n  - fingerprint: x:1\n    reason: a test\n"])
-def test_what_is_allowed_with_a_reason_is_published(project: Project, words: tuple[str, ...], more: str) -> None:
+def test_a_finding_allowed_with_a_reason_is_published(project: Project, words: tuple[str, ...], more: str) -> None:
     project.write(LEAK)
     _, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
     (fingerprint,) = re.findall(r"symph gitops allow '(github-pat:[0-9a-f]{16})' --reason WHY", err)

@@ -210,7 +210,9 @@ def test_verbs_without_a_name_mean_the_experiment_of_their_folder(folders: tuple
     assert json.loads(symph("ps", "-o", "json", cwd=folders[0]).stdout)["items"][0]["phase"] == "stopped"
 
 
-def test_what_ends_runs_asks_before_it_takes_one_of_another_folder(folders: tuple[Path, Path], tmp_path: Path) -> None:
+def test_verbs_that_end_runs_ask_before_using_a_run_of_another_folder(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
     one, two = folders
     symph("up", cwd=two)
     before = [run.state().processes for run in live_runs()]

@@ -62,7 +62,7 @@ def spec(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_what_a_run_wrote_into_a_claim_is_there_for_the_next(
+def test_files_in_a_claim_remain_for_the_next_run(
     said: Callable[..., tuple[int, str, str]], tmp_path: Path, need_tool: Callable[[str], str]
 ) -> None:
     need_tool("tmux")

@@ -63,7 +63,7 @@ def run(system: str, folder: Path, *lines: str) -> Said:
 
 
 @pytest.mark.parametrize(("system", "name"), [("darwin", "macOS"), ("win32", "Windows")])
-def test_what_needs_no_linux_works_and_what_does_says_so_first(system: str, name: str, tmp_path: Path) -> None:
+def test_verbs_without_linux_work_and_the_others_are_refused_first(system: str, name: str, tmp_path: Path) -> None:
     said = run(system, tmp_path, *WORKS, *CLUSTER, *LOCAL, "doctor -o json")
     works, cluster = said[: len(WORKS)], said[len(WORKS) : len(WORKS) + len(CLUSTER)]
     local, doctor = said[len(WORKS) + len(CLUSTER) : -1], said[-1]

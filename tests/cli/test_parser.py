@@ -82,7 +82,7 @@ def test_an_optional_experiment_has_symphonys_flags(flag: str) -> None:
     assert project.seen[0].experiment_name == "rl"
 
 
-def test_what_follows_two_dashes_is_left_alone() -> None:
+def test_words_after_two_dashes_are_not_parsed() -> None:
     project = Project()
     project.main(["create", "rl", "--", "--agents", "9", "--", "b"])
     assert (project.seen[0].remainder, project.seen[0].has_remainder) == (["--agents", "9", "--", "b"], True)

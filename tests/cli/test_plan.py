@@ -105,7 +105,7 @@ def test_several_cluster_files_are_one_cluster(symph: Symph) -> None:
     assert plan["source"].count(" + ") == 1
 
 
-def test_what_pods_do_not_show_is_told_with_who_tells_the_rest(symph: Symph, tmp_path: Path) -> None:
+def test_a_plan_names_the_command_that_shows_moves(symph: Symph, tmp_path: Path) -> None:
     (tmp_path / ".symph.yaml").write_text("environments: {dev: {namespace: rl}}\n")
     said = symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
     assert "to see which objects of rl move, restart or end: symph diff SPEC --env dev" in said

@@ -89,7 +89,7 @@ def test_a_dry_run_starts_nothing_and_detached_it_runs_on(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("words", [[], ["-d"]])
-def test_what_runs_already_is_neither_followed_nor_ended(
+def test_a_running_experiment_is_neither_followed_nor_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     path = write(tmp_path, LONG)

@@ -113,7 +113,7 @@ def test_a_git_server_that_answers_late_is_waited_for(capsys: pytest.CaptureFixt
         ("core.sshCommand", "ssh -J bastion"),
     ],
 )
-def test_where_git_goes_another_way_nobody_else_tries(
+def test_a_configured_route_of_git_is_not_probed(
     key: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = "git@git.example.org:team/c.git" if key == "core.sshCommand" else "https://git.example.org/team/c.git"

@@ -55,7 +55,7 @@ def test_a_field_of_a_process_is_changed(symph: Symph) -> None:
     assert '"completions": 5' in job(rendered(symph, "--spec-set", "processes.client.replicas=5"), "client")
 
 
-def test_what_is_not_a_value_can_be_changed(symph: Symph) -> None:
+def test_fields_that_are_not_values_can_be_changed(symph: Symph) -> None:
     objects = rendered(symph, "--spec-set", "workload.kind=jobset", "--spec-set", "groups.pair.processes.first.cwd=/x")
     assert any(kind == "JobSet" and '"workingDir": "/x"' in json.dumps(item) for (kind, _), item in objects.items())
 

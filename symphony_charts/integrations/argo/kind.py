@@ -34,17 +34,17 @@ SHORT_FORMS: Mapping[str, Sequence[dict[str, Any]]] = {
 class ArgoSettings(Record, frozen=True, kw_only=True):
     """Settings of an Argo Workflow.
 
-    Without a schedule the experiment runs at once, or where `submit` is off only when it is submitted or needed.
+    Without a schedule the experiment runs at once; with `submit: false`, only when it is submitted or needed.
 
     Attributes:
-        schedules: Cron lines at which it runs.
+        schedules: Cron lines of its schedule.
         timezone: The time zone of `schedules`.
-        concurrency: While one run goes on the next is left out (`Forbid`) or takes its place (`Replace`).
-        submit: Whether it runs at once.
-        needs: Releases of other experiments of this kind, which run first, and those that they wait for.
-        retries: How often the whole is tried again.
+        concurrency: If a run is due while another is running: skip it (`Forbid`), or replace the other (`Replace`).
+        submit: Run it at once.
+        needs: Releases of this kind that run first, each with the releases that it waits for.
+        retries: Number of retries of the whole run.
         parameters: Variables that processes declare and that a submission may set.
-        service_account: What creates the Jobs; one with just these rights is made without it.
+        service_account: The account that creates the Jobs; by default the chart creates one.
     """
 
     schedules: list[str] = []

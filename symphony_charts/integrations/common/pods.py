@@ -18,7 +18,7 @@ class PodVolumes:
 
     `names` maps them to names of the experiment; `foreign` holds volumes without a record in an experiment (csi,
     projected...): they stay unchanged, in the overlay of the pod. `read_only` holds claims that are read-only as a
-    whole, which is said at their mounts.
+    whole, which is set at their mounts.
     """
 
     declared: Volumes

@@ -38,19 +38,19 @@ class DijobSettings(Record, frozen=True, kw_only=True):
     """Settings of a DIJob.
 
     Attributes:
-        operator: The version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
+        operator: The version of DI-orchestrator, since three incompatible formats share one apiVersion:
             `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1`
             (v1.1.1 and later: tasks and volumes).
-        clean_pod_policy: Which pods are removed when it has ended.
-        tasks: The type of groups where their name does not say it.
-        containers: What the container of a process is called: `di-container` where it is alone in its pod, whose
-            resources and ports operator v0 reads, else as the process.
+        clean_pod_policy: The pods to remove after its end.
+        tasks: The types of groups whose name is not a type.
+        containers: The container name of a process: `di-container` if it is alone in its pod, whose
+            resources and ports operator v0 reads, else the process's name.
         group: The group of jobs; all operators but v1.1.
-        priority: Its priority; no released operator acts on it.
-        preemptible: Whether others may take its place; no released operator runs such a job.
-        topology: How its workers know each other; v1.0.
-        parallel_workers: Workers in one pod; v1.0.
-        max_replicas: How many workers it may grow to; v1.0.
+        priority: Its priority; no released operator uses it.
+        preemptible: Allow preemption; no released operator runs such a job.
+        topology: The topology of its workers; v1.0.
+        parallel_workers: Number of workers in a pod; v1.0.
+        max_replicas: Maximum number of workers; v1.0.
     """
 
     operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"

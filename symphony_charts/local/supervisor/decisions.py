@@ -262,7 +262,7 @@ class _Transition:
         self._advance()
 
     def _settle(self) -> None:
-        """Note that all that ends with the run has ended; the run is over when nothing goes on."""
+        """Note that all that ends with the run has ended; the run is over when nothing runs."""
         if self._concluded is not None:
             self._is_settled = self._is_settled or all(self._goes_on(slot) for slot in self._live)
         slots = range(len(self._processes))

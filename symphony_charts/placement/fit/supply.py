@@ -209,7 +209,7 @@ def make_cluster(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
 
 
 def _relevant_keys(demands: Iterable[Demand]) -> tuple[str, ...]:
-    """Return the labels that some demand uses; an empty key stands for the node's name."""
+    """Return the labels that some demand uses; an empty key means the node's name."""
     return tuple(sorted({key for demand in demands for key in demand.shape.node_keys}))
 
 

@@ -35,7 +35,7 @@ Judge = Callable[[Callable[[Cluster], Cluster]], list[Group]]
 
 
 def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
-    """Yield the verdicts that hold whatever the uncertain facts about pools are.
+    """Yield the verdicts that hold for all possible values of uncertain facts about pools.
 
     PROVEN and PACKABLE remain if pools without uncertainty, or without one that may close a node, suffice; `judge`
     decides this for a part of the cluster. A NO remains unless there may be more nodes than counted.

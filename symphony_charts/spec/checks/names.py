@@ -154,8 +154,8 @@ def _with_clean_refs(processes: Mapping[str, Process]) -> dict[str, Process]:
 def _label_faults(name: str, path: str, limit: int, starts_with_letter: bool = False) -> Iterator[Problem]:
     pattern = SERVICE_NAME if starts_with_letter else DNS_LABEL
     if not pattern.fullmatch(name):
-        first = "a letter" if starts_with_letter else "a letter or digit"
-        next_step = f"use lower-case letters, digits and dashes; begin with {first}, end with a letter or digit"
+        ends = "begin with a letter, end" if starts_with_letter else "begin and end"
+        next_step = f"use lower-case letters, digits and dashes; {ends} with a letter or digit"
         yield Problem(what=f'"{name}" is not a valid name', path=path, next=next_step)
     elif len(name) > limit:
         what = f'"{name}" has {len(name)} characters; names of its objects allow {limit}'

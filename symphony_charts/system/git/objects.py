@@ -136,7 +136,7 @@ def write_commit(
 ) -> str:
     """Write a commit of `tree` and return its id; author and committer are ``Name <mail>``, `now` is in seconds UTC.
 
-    Git's own configuration says how a commit that `is_signed` is signed. Raises ToolFailed if that fails.
+    A commit that `is_signed` is signed as git's configuration defines. Raises ToolFailed if that fails.
     """
     env: dict[str, str] = {}
     for role, person in (("AUTHOR", author), ("COMMITTER", committer)):

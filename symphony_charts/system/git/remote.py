@@ -80,7 +80,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have, whatever git printed.
+    """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have, even if git printed an error.
 
     `is_final`: the server refused, and would again. `text` is the reason, `next` the next step; `heard` lists the
     server's own messages, line by line.
@@ -163,7 +163,7 @@ def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
 
 
 def _has_other_format(cache: Cache, text: str) -> bool:
-    """Return True, with an empty cache of the other object format, if git's `text` says that the remote has that."""
+    """Return True, with an empty cache of the other object format, if git's `text` reports that the remote has it."""
     if not _MISMATCH.search(text):
         return False
     other = "sha256" if cache.algorithm == "sha1" else "sha1"
