@@ -206,5 +206,5 @@ def _answers_of(text: bytes) -> dict[str, str]:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise SpecError.one(f"the template's cookiecutter.json is no JSON: {error}") from error
+        raise SpecError.one(f"the template's cookiecutter.json is not JSON: {error}") from error
     return {key: value for key, value in data.items() if isinstance(value, str)} if isinstance(data, dict) else {}

@@ -272,7 +272,7 @@ def _age(text: str) -> float:
         # A number without a unit is refused, because what it selects is removed.
         return options.seconds("" if text.isdecimal() else text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}" is no age such as 90s, 12h or 7d') from None
+        raise argparse.ArgumentTypeError(f'"{text}" is not an age, such as 90s, 12h or 7d') from None
 
 
 def _took(item: Mapping[str, Any]) -> str:

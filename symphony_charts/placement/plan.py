@@ -276,7 +276,7 @@ def _packable_text(loads: _Loads, number: int) -> tuple[str, str]:
         if without.holds(number):
             return f"it fits, but {rivals} may take its place", step
     return "it fits, but not if the scheduler places smaller pods first", (
-        "give it a pool or a higher priority of its own, or raise max_nodes"
+        "give it its own pool or a higher priority, or raise max_nodes"
     )
 
 

@@ -85,8 +85,8 @@ ROWS = r"""
 2 | logs --lines 5 rl | (--tail LINES)
 2 | logs --tail x | argument -t/--tail: expected a whole number, got 'x'
 2 | logs --tail | argument -t/--tail: expected one argument
-2 | logs --since yesterday | argument -s/--since: 'yesterday' is no time: write 10m, 2h, or 2026-03-01T12:00:00Z
-2 | logs --since 5min | argument -s/--since: '5min' is no time: write 10m, 2h, or 2026-03-01T12:00:00Z
+2 | logs --since yesterday | argument -s/--since: 'yesterday' is not a time: write 10m, 2h, or 2026-03-01T12:00:00Z
+2 | logs --since 5min | argument -s/--since: '5min' is not a time: write 10m, 2h, or 2026-03-01T12:00:00Z
 2 | logs --regex '[' | write a character that means itself with a backslash, as in '\['
 2 | logs --grep loss | (--regex PATTERN)
 2 | logs -c learner rl | (-p PROCESS)
@@ -164,7 +164,7 @@ ROWS = r"""
 2 | local | the following arguments are required: ACTION, one of env, render, replay, history, gc, volumes
 2 | local nope | 'nope' (choose from 'env', 'render', 'replay', 'history', 'gc', 'volumes')
 8 | local history nope | symph local history
-2 | local gc --older-than 7 | argument --older-than: "7" is no age such as 90s, 12h or 7d
+2 | local gc --older-than 7 | argument --older-than: "7" is not an age, such as 90s, 12h or 7d
 8 | local env nope | start one: symph up SPEC
 2 | completion | the following arguments are required: shell, one of bash, zsh, fish, tcsh
 2 | completion powershell | 'powershell' (choose from 'bash', 'zsh', 'fish', 'tcsh')

@@ -92,7 +92,7 @@ def test_an_error_in_our_code_below_a_script_is_a_bug_of_ours(python: Run, tmp_p
     [
         (["-m", "nowhere.at.all"], "No module named 'nowhere'"),
         (["-m", "folder"], "No module named folder.__main__"),
-        (["nowhere.py"], "there is no script nowhere.py"),
+        (["nowhere.py"], "the script nowhere.py does not exist"),
     ],
 )
 def test_a_launcher_that_is_not_there_is_a_fault_of_the_input(

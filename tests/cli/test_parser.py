@@ -134,7 +134,7 @@ def test_an_experiment_is_matched_loosely_on_the_projects_cluster(capsys: pytest
     args = argparse.Namespace
     assert project._get_experiment(args(experiment_name="other")) == "other"
     assert project._get_experiment(args(experiment_name="oth")) == "other"
-    assert "taking other" in capsys.readouterr().err
+    assert "using other" in capsys.readouterr().err
     assert project._get_experiment(args(experiment_name=None)) is None
     with pytest.raises(UsageError, match="rl-old, rl-new"):
         project._get_experiment(args(experiment_name="rl"))

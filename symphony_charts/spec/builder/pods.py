@@ -371,4 +371,4 @@ def find_named(named: Mapping[str, Any], name: str, what: str) -> Any:
     """Return the entry `name`. Raises NotFound with the nearest name."""
     if name in named:
         return named[name]
-    raise NotFound(f'no {what} is called "{name}"', next=hint(name, named, f"there are: {', '.join(named) or 'none'}"))
+    raise NotFound(f'unknown {what} "{name}"', next=hint(name, named, f"there are: {', '.join(named) or 'none'}"))
