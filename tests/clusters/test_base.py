@@ -164,7 +164,7 @@ def test_processes_are_matched_in_symphonys_order(
 
 
 def test_what_is_no_experiment_is_not_launched() -> None:
-    with pytest.raises(SpecError, match="no experiment"):
+    with pytest.raises(SpecError, match="is not an experiment"):
         Cluster.new("tmux").launch("rl")  # type: ignore[arg-type]  # the mistake
 
 

@@ -185,7 +185,7 @@ FAULTS: list[tuple[Any, str, str]] = [
     (
         lambda: whole(volumes={"v": {"type": "git", "repository": "--upload-pack=x"}}),
         "volumes.v.repository",
-        "no address",
+        "is not the address",
     ),
     (
         lambda: whole(volumes={"v": {"type": "git", "repository": "/srv/x", "revision": "--upload-pack=x"}}),

@@ -275,9 +275,7 @@ class Store:
         """Raise if the server refused permanently, or has been failing for too long."""
         if answer.is_final or run.attempts.is_over():
             raise answer.ended.failure(
-                f"{self.cache.url} refused the commit: {answer.text}",
-                f"branch {self.cache.branch}",
-                answer.next,
+                f"{self.cache.url} refused the commit: {answer.text}", f"branch {self.cache.branch}", answer.next
             )
         run.attempts.tell(answer.text)
 

@@ -304,8 +304,7 @@ def _note_losses(role: Role, context: RoleContext) -> None:
     for name, value in role.metadata.items():
         if isinstance(value, str) and any(uses(value, macro) for macro in MACROS):
             note(
-                f"{role.path}.metadata.{name}",
-                "the macro in metadata remains: all replicas have the same annotations",
+                f"{role.path}.metadata.{name}", "the macro in metadata remains: all replicas have the same annotations"
             )
     if _asks(role, "base_img_root"):
         context.log.changed(f"{role.path}.args", "the macro `base_img_root` no longer exists in TorchX; it is empty")
