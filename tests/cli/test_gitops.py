@@ -134,7 +134,7 @@ def test_pointers_get_the_form_of_the_tool_that_reads_them(project: Project, bac
     project.symph(*first)
     project.symph("publish", "rl.yaml", "--env", "dev")
     status, _, err = project.symph(*then)
-    assert (status, "for another tool" in err) == (7, True)
+    assert (status, "or another tool" in err) == (7, True)
     before = project.json("status", "rl")["items"]
     assert project.symph(*then, "--force")[0] == 0
     assert project.json("status", "rl")["items"] == before
@@ -206,7 +206,7 @@ def test_lfs_pointers_are_distinguished_from_edits(project: Project) -> None:
     file = project.clone() / "charts/ml/rl/0.1.0/README.md"
     file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
     items = json.loads(project.symph("gitops", "lint", str(project.folder / "checkout"), "-o", "json")[1])["items"]
-    assert any("pointers of Git LFS" in item["what"] for item in items)
+    assert any("Git LFS pointers" in item["what"] for item in items)
 
 
 def test_files_of_init_keep_git_from_converting_charts(project: Project) -> None:

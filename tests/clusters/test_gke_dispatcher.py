@@ -127,7 +127,7 @@ def test_pods_select_gkes_own_label_and_tolerate_the_pool(dispatcher: GKEDispatc
         ),
         pytest.param(
             *(CLOUDWISE, "assign_to_node_pool", {"node_pool_name": CPU8, "gpu_count": 1}),
-            *(SpecError, "whose nodes have 0", ""),
+            *(SpecError, "have 0", ""),
             id="more GPUs than a node has",
         ),
         pytest.param(

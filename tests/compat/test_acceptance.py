@@ -144,7 +144,7 @@ def test_a_dry_run_shows_a_process_without_an_image_and_names_it(capsys: pytest.
     exp.new_process("learner", args=["x"])
     cluster.launch(exp, dry_run=True)
     shown = capsys.readouterr()
-    assert ("kind: Job" in shown.out, "no image is named for learner" in shown.err) == (True, True)
+    assert ("kind: Job" in shown.out, "learner has no image" in shown.err) == (True, True)
 
 
 def test_a_dashboard_is_reached_from_outside_once_all_containers_of_its_pod_are_ready() -> None:

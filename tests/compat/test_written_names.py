@@ -153,7 +153,7 @@ def test_a_server_that_a_launcher_names_shows_its_experiments_and_no_other_sessi
     assert cluster.describe_experiment("empty_exp") == {}
     tmux("new-session", "-d", "-s", "mine")
     _, mine = described("mine", "shown")
-    with pytest.raises(ResourceExistsError, match="shows no experiment"):
+    with pytest.raises(ResourceExistsError, match="is not of symph"):
         cluster.launch(mine)
     cluster.delete("my_exp")
     assert tmux("list-sessions", "-F", "#{session_name}") == ["empty_exp", "mine"]
