@@ -75,7 +75,7 @@ def test_a_file_has_the_environment_of_its_run(running: Path, capsys: pytest.Cap
 
 def test_several_processes_have_to_be_told_apart(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert symph("local", "env", "--spec", str(spec)) == 2
-    assert "name one: a, b" in capsys.readouterr().err
+    assert "choose one: a, b" in capsys.readouterr().err
 
 
 def test_a_plan_shows_no_secrets_unless_asked(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ def test_explain_says_why_not_each_other_pool(symph: Symph) -> None:
 
 
 def test_explaining_an_unknown_process_is_not_found(symph: Symph) -> None:
-    assert 'no process "x"' in symph("plan", "rl.yaml", "--pools", "std.yaml", "--explain", "x", status=8).stderr
+    assert 'unknown process "x"' in symph("plan", "rl.yaml", "--pools", "std.yaml", "--explain", "x", status=8).stderr
 
 
 def test_a_process_of_a_group_is_explained_by_its_pod(symph: Symph, tmp_path: Path) -> None:
