@@ -22,7 +22,7 @@ def test_a_spec_against_what_runs_names_each_field_and_the_effect(published: Pro
     assert lines[0] == "0.1.0 in dev -> rl.yaml"
     assert "Job/rl-agent   new run: pod template changed" in lines
     assert '  agent.command     ["work"] -> ["work","hard"]' in [line.replace(", ", ",") for line in lines]
-    assert "under Argo CD: a new run: Job/rl-agent" in out
+    assert "under Argo CD: a new run: the old Job/rl-agent" in out
     assert "CPU 3.005 -> 4.005" in out
 
 
@@ -63,7 +63,7 @@ def test_two_environments_show_what_a_promotion_does_to_the_second(published: Pr
 
 def test_a_dry_run_of_each_change_shows_what_it_does(published: Project) -> None:
     assert (
-        "under Argo CD: a new run: Job/rl-agent"
+        "under Argo CD: a new run: the old Job/rl-agent"
         in published.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")[1]
     )
     published.symph("publish", "rl.yaml", "--env", "dev")

@@ -118,7 +118,14 @@ def test_pods_select_gkes_own_label_and_tolerate_the_pool(dispatcher: GKEDispatc
             id="an unknown GPU type",
         ),
         pytest.param(
-            *(CLOUDWISE, "assign_to_machine", {"node_pool_name": "np-8cpu-30720-np"}, SpecError, "no node pool", CPU8),
+            *(
+                CLOUDWISE,
+                "assign_to_machine",
+                {"node_pool_name": "np-8cpu-30720-np"},
+                SpecError,
+                "unknown node pool",
+                CPU8,
+            ),
             id="an unknown pool",
         ),
         pytest.param(
