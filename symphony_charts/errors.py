@@ -1,6 +1,6 @@
 """The one tree of errors that users see.
 
-Every leaf fixes the exit code of the command; every instance says what failed, where, and what to do next.
+Every leaf fixes the exit code of the command; every instance has what failed, where, and the next step.
 Only `symphony_charts.cli` prints them and exits. The classes are plain ones, since every command line imports them:
 dataclasses would cost it 7 ms, a sixth of `symph --help`.
 """
@@ -61,7 +61,7 @@ class SymphError(Exception):
 
 
 class CheckFailed(SymphError):
-    """A lint, drift check, test or run said no."""
+    """A lint, drift check, test or run failed."""
 
     exit_code = 1
 
@@ -124,7 +124,7 @@ class ToolMissing(SymphError):
 
 
 class ToolFailed(SymphError):
-    """A program or server failed; everything it said is kept."""
+    """A program or server failed; its output is kept."""
 
     exit_code = 6
 

@@ -114,10 +114,7 @@ def _why_whole(status: ExperimentStatus) -> Diagnosis | None:
         return None
     if status.phase == "lost" or status.phase == "damaged":
         return Diagnosis(cause=status.phase, text=text, next=step)
-    if text.startswith("its supervisor is gone"):
-        return Diagnosis(cause="supervisor", text=text, next=step)
-    if text.startswith("its supervisor is stopped"):
-        text, _, step = status.note.partition(": ")
+    if text.startswith("its supervisor "):
         return Diagnosis(cause="supervisor", text=text, next=step)
     return Diagnosis(cause="elsewhere", text=status.note.strip("; "), next=f"symph status {status.name}, over there")
 

@@ -33,7 +33,7 @@ class Try:
         """Raise ValueError for other types."""
         types = type(self.ended), type(self.cause), type(self.started or 0.0), type(self.status or 0)
         if types != (float, str, float, int):
-            raise ValueError("it is no try")
+            raise ValueError("it is not a try")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

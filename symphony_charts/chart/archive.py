@@ -122,7 +122,7 @@ class ValuesChange:
 def next_version(last: str, change: ValuesChange) -> str:
     match = _SEMVER.fullmatch(last)
     if match is None:
-        raise SpecError.one(f'"{last}" is no semantic version', "version")
+        raise SpecError.one(f'"{last}" is not a semantic version', "version")
     major, minor, patch = (int(part) for part in match.groups()[:3])
     if change.level == "major":
         return f"{major + 1}.0.0"
@@ -134,7 +134,7 @@ def next_version(last: str, change: ValuesChange) -> str:
 def check_version(version: str) -> str:
     """Return `version` if it is a semantic version that Helm accepts. Raises SpecError otherwise."""
     if _SEMVER.fullmatch(version) is None or version == "0.0.0":
-        raise SpecError.one(f'"{version}" is no semantic version above 0.0.0', "version", "write it like 1.2.3")
+        raise SpecError.one(f'"{version}" is not a semantic version above 0.0.0', "version", "write it like 1.2.3")
     return version
 
 

@@ -26,7 +26,7 @@ from symphony_charts.formats.yaml_write import dump, quote
 
 
 def _lines(said: Values, prefix: str = "") -> str:
-    """Return the entries of `said` that are set as YAML, each on a new line."""
+    """Return the entries of `said` that are set, as YAML, each on a new line."""
     given = {key: value for key, value in said.items() if value}
     return indent(f"\n{dump(given)}".removesuffix("\n"), prefix) if given else ""
 
@@ -206,5 +206,5 @@ def _answers_of(text: bytes) -> dict[str, str]:
     try:
         data = json.loads(text)
     except ValueError as error:
-        raise SpecError.one(f"the template's cookiecutter.json is no JSON: {error}") from error
+        raise SpecError.one(f"the template's cookiecutter.json is not JSON: {error}") from error
     return {key: value for key, value in data.items() if isinstance(value, str)} if isinstance(data, dict) else {}

@@ -240,7 +240,9 @@ def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:
                 if stream is not None and sum(map(len, files.values())) < _MOST_BYTES:
                     files[member.name.partition("/")[2]] = stream.read(_MOST_BYTES)
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise SpecError.one("this is no chart's archive", at=str(path), next="make one: symph package SPEC") from error
+        raise SpecError.one(
+            "this is not the archive of a chart", at=str(path), next="make one: symph package SPEC"
+        ) from error
     return files
 
 
@@ -249,7 +251,7 @@ def _metadata(files: dict[str, bytes], at: str) -> dict[str, object]:
     data = load(text.decode("utf-8", "replace")) if text is not None else None
     if not isinstance(data, dict) or not isinstance(data.get("name"), str) or not isinstance(data.get("version"), str):
         raise SpecError.one(
-            "there is no Chart.yaml with a name and a version", at=at, next="make one: symph package SPEC"
+            "it has no Chart.yaml with a name and a version", at=at, next="make one: symph package SPEC"
         )
     return data
 

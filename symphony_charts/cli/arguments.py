@@ -209,7 +209,7 @@ def refuse_bytes(words: Sequence[str]) -> None:
     """Raise UsageError for a word that is not UTF-8: no name and no written file can contain it."""
     for word in words:
         if any("\ud800" <= letter <= "\udfff" for letter in word):
-            raise UsageError(f"{word!a} is no UTF-8", "", "rename the file, or set LC_ALL=C.UTF-8")
+            raise UsageError(f"{word!a} is not UTF-8", "", "rename the file, or set LC_ALL=C.UTF-8")
 
 
 def plain_words(words: Sequence[str]) -> list[str]:

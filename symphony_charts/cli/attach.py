@@ -86,5 +86,5 @@ def _refuse_nesting(live_run: runs.Run, args: argparse.Namespace, terminal: str)
     words = ["symph", "attach", live_run.experiment, *(["-p", args.process] if args.process else [])]
     base = ["tmux", "-S", str(outer)]
     back = shlex.join([*base, "detach-client", "-E", f"{shlex.join(words)}; {shlex.join([*base, 'attach'])}"])
-    what = f"this terminal is inside of tmux, and {live_run.experiment} has a tmux server of its own"
+    what = f"this terminal is inside of tmux, and {live_run.experiment} has its own tmux server"
     raise UsageError(what, next=f"{back}\n        (C-b d comes back here), or --nested")

@@ -101,7 +101,7 @@ _PLAIN = "[A-Za-z0-9][A-Za-z0-9._/-]*"
 
 
 def run_complete(args: argparse.Namespace) -> int:
-    """Print the names. Skip broken runs silently, because nobody reads errors while completing."""
+    """Print the names. Skip broken runs silently, because completion cannot show errors."""
     names: set[str] = set()
     with contextlib.suppress(SymphError, OSError, ValueError):
         names = _names_of(args.what)

@@ -71,7 +71,7 @@ def still_runs(status: backend_status.ExperimentStatus) -> str:
 
 
 def lines_of_end(status: backend_status.ExperimentStatus) -> list[str]:
-    """Return what the end of the run has ended, and what goes on."""
+    """Return the processes that ended with the run, and those that keep running."""
     ended = ", ".join(status.ended_with_run)
     return [*([f"ended with the run: {ended}"] if ended else []), *filter(None, [still_runs(status)])]
 

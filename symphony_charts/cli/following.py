@@ -201,7 +201,7 @@ class Follower:
         self._is_over.set()
 
     def _tell_waits(self) -> None:
-        """Report long waits again: no event tells that a wait continues."""
+        """Report long waits again: a continued wait causes no event."""
         while not self._is_over.wait(1.0):
             if self.last is not None and self._teller.is_somebody_waiting:
                 self._tell(self.last)

@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     allow.add_argument("--rule", metavar="NAME", default="", help="all finds of this rule, with --path or --pattern")
     allow.add_argument("--path", metavar="GLOB", default="", help="only in files whose path is or ends like this")
     allow.add_argument("--pattern", metavar="REGEX", default="", help="only texts that are wholly like this")
-    allow.add_argument("--reason", metavar="WHY", required=True, help="why it is no secret")
+    allow.add_argument("--reason", metavar="WHY", required=True, help="reason why it is not a secret")
     options.add_dry_run(allow, "print the entry and write nothing")
     options.add_examples(
         parser,

@@ -132,7 +132,7 @@ def _manual(args: argparse.Namespace) -> str:
         return overview_page()
     verb = find_verb(args.words[0])
     if verb is None or len(args.words) > 1:
-        raise NotFound(f"there is no manual page symph-{'-'.join(args.words)}", next="symph help --man lists them")
+        raise NotFound(f"unknown manual page symph-{'-'.join(args.words)}", next="symph help --man lists them")
     return manual_page(verb.name, args.symphony.get_subparser(verb.name))
 
 

@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _runs_here(imported: importers_report.Imported) -> bool:
-    """Return True if every process says what it runs, so that it runs without its image."""
+    """Return True if every process sets its command, so that it runs without its image."""
     processes = [replicas.local_process(process) for _, process in pods.processes_of(imported.experiment)]
     return all(environment.entry_point(process).command for process in processes)
 
@@ -103,7 +103,7 @@ def _source(args: argparse.Namespace, importer: Any) -> input_file.Source:
         content = Path(name).read_bytes()
     except OSError as error:
         what = f"cannot read {name}: {error.strerror or error}"
-        raise SpecError.one(what, name, "give a file that is there") from error
+        raise SpecError.one(what, name, "give a file that exists") from error
     return input_file.read(content, name, **dialect)
 
 

@@ -32,7 +32,7 @@ def configure_init(parser: argparse.ArgumentParser) -> None:
 
 
 def run_init(args: argparse.Namespace) -> int:
-    """Create the folder completely or not at all; never change an existing one."""
+    """Create the whole folder or nothing; never change an existing one."""
     name = names.sanitize(args.name)
     if not re.search("[A-Za-z0-9]", args.name) or args.name.endswith((".yaml", ".yml", ".json", ".py")):
         step = f"symph init {Path(args.name).stem.strip('.') or Path.cwd().name} makes a folder with a spec in it"

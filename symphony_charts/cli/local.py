@@ -65,7 +65,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment_name", metavar="EXPERIMENT", help="an experiment that has run here")
     parser.add_argument("--run", metavar="ID", default=None, help="which run, or how its id begins (default: the last)")
     parser.add_argument("--wait", action="store_true", help="wait until it is over; exit with its status")
-    parser.add_argument("--force", action="store_true", help="end the experiment first if it runs already")
+    parser.add_argument("--force", action="store_true", help="end the experiment first if it is already running")
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_dry_run(parser, "print what would be started, without values of variables")
 
@@ -272,7 +272,7 @@ def _age(text: str) -> float:
         # A number without a unit is refused, because what it selects is removed.
         return options.seconds("" if text.isdecimal() else text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f'"{text}" is no age such as 90s, 12h or 7d') from None
+        raise argparse.ArgumentTypeError(f'"{text}" is not an age, such as 90s, 12h or 7d') from None
 
 
 def _took(item: Mapping[str, Any]) -> str:

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         re.compile(args.regex)
     except re.error as error:
         step = r"write a character that means itself with a backslash, as in '\['"
-        raise UsageError(f"--regex is no regular expression: {error}", "--regex", step) from error
+        raise UsageError(f"--regex is not a valid regular expression: {error}", "--regex", step) from error
     if (typed(args, "namespace") or "").isdecimal():
         raise UsageError(
             "-n names a namespace, not a number of lines", next=f"--tail {args.namespace} prints the last lines"
@@ -126,5 +126,7 @@ def _moment(text: str) -> float | None:
         try:
             return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
         except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} is no time: write 10m, 2h, or 2026-03-01T12:00:00Z") from None
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a time: write 10m, 2h, or 2026-03-01T12:00:00Z"
+            ) from None
     return time.time() - ago if ago else None

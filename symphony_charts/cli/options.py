@@ -295,7 +295,7 @@ def seconds(text: str) -> float:
     """Parse ``90``, ``90s``, ``5m``, ``1h`` or ``2d`` into seconds; argparse reports a ValueError as wrong usage."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([smhd]?)", text, re.ASCII)
     if match is None:
-        raise ValueError(f"{text!r} is no time")
+        raise ValueError(f"{text!r} is not a time")
     return float(match[1]) * _UNITS[match[2]]
 
 

@@ -230,7 +230,7 @@ def confirm(args: argparse.Namespace, question: str) -> None:
     if getattr(args, "yes", False):
         return
     if not can_ask():
-        raise UsageError(f"{question} There is no terminal to ask on", "", "add --yes if you mean it")
+        raise UsageError(f"{question} This question needs a terminal", "", "add --yes if you mean it")
     if _answer(f"{question} [y/N] ").lower() not in ("y", "yes"):
         raise UsageError("nothing was done: the answer was no")
 
@@ -321,7 +321,7 @@ def choose(matches: Sequence[str], name: str, noun: str) -> str:
     if not matches:
         raise NotFound(f'no {noun} matches "{name}"', "", "symph ls shows all experiments")
     if len(matches) == 1:
-        note(f'no {noun} is called "{name}"; taking {matches[0]}')
+        note(f'unknown {noun} "{name}"; using {matches[0]}')
         return matches[0]
     if not can_ask():
         raise UsageError(f'"{name}" fits several: {", ".join(matches)}', "", f"write the {noun}'s whole name")

@@ -94,7 +94,7 @@ def _compiled(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)
     except re.error as error:
-        raise UsageError(f'"{text}" is no regular expression: {error}') from error
+        raise UsageError(f'"{text}" is not a valid regular expression: {error}') from error
 
 
 def delete_all(args: argparse.Namespace, watcher: protocol.Watcher, names: Sequence[str]) -> int:

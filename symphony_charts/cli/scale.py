@@ -105,7 +105,7 @@ def _replicated(process: Process, count: int | None) -> Process:
 def _parse(word: str) -> tuple[str, int]:
     name, _, count = word.partition("=")
     if not name or not count.isdecimal():
-        raise UsageError(f'"{word}" is no PROCESS=N', next="for example: symph scale agent=4")
+        raise UsageError(f'"{word}" is not PROCESS=N', next="for example: symph scale agent=4")
     return name, int(count)
 
 

@@ -114,7 +114,7 @@ def _check(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     where = f" in {args.namespace}" if args.namespace else ""
     keys = secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
     if keys is None:
-        raise NotFound(f"there is no Secret {args.name}{where}", next=f"symph secrets push {args.spec}")
+        raise NotFound(f"the Secret {args.name}{where} does not exist", next=f"symph secrets push {args.spec}")
     lacking = sorted({sources.key_of(file) for file in spec.experiment.secrets} - keys)
     if lacking:
         raise CheckFailed(

@@ -65,7 +65,7 @@ def overrides_of(args: argparse.Namespace) -> Overrides:
     try:
         paths = [path for line in csv.reader(args.values, strict=True) for path in line]
     except csv.Error as error:
-        raise UsageError(f"-f cannot be split at its commas: {error}", next="give each file a -f of its own") from error
+        raise UsageError(f"-f cannot be split at its commas: {error}", next="repeat -f for each file") from error
     return Overrides(
         files=tuple(read_values(path) for path in paths),
         json=tuple(args.set_json),

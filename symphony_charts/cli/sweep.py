@@ -186,7 +186,7 @@ def _text_of(file: str) -> str:
         return sys.stdin.read() if file == "-" else Path(file).expanduser().read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise NotFound(
-            f"there is no file {file}", next="--list takes a table in CSV: lr,seed on its first line"
+            f"the file {file} does not exist", next="--list takes a table in CSV: lr,seed on its first line"
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError.one(f"cannot read the points: {error}", at=file) from error

@@ -132,7 +132,7 @@ class Cluster(Watched, ABC):
             backends = sorted({*cls._registry, *_MODULES, *_ALIASES, *added})
             meant = nearest(key, backends)
             next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(backends)}"
-            raise UsageError(f'no cluster backend is called "{backend}"', next=next_step)
+            raise UsageError(f'unknown cluster backend "{backend}"', next=next_step)
         return cls._registry[key](**keywords)
 
     def new_experiment(self, name: str, **fields: Unpack[ExperimentKeywords]) -> ExperimentSpec:
@@ -190,7 +190,7 @@ def _finished(exp: Launchable) -> Experiment:
         return exp.finish()
     if isinstance(exp, Experiment):
         return finish(exp)
-    raise SpecError.one(f"{type(exp).__name__} is no experiment", next="launch what new_experiment returned")
+    raise SpecError.one(f"{type(exp).__name__} is not an experiment", next="launch what new_experiment returned")
 
 
 def _beside_script() -> tuple[Path, Mapping[str, int]]:

@@ -130,7 +130,7 @@ class KubeCluster(Cluster):
             return []
         refuse_managed(name, managers_of(objects, releases), f"symph publish {name} --env ENV")
         if not force:
-            what = f'experiment "{name}" runs already in {namespace}'
+            what = f'experiment "{name}" is already running in {namespace}'
             raise Conflict(what, next=f"symph rm {name} --on kube, or launch(exp, force=True)")
         return objects
 

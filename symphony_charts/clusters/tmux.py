@@ -44,7 +44,7 @@ class TmuxCluster(Cluster):
         services = allocate(experiment, pins)
         if not dry_run and not force and experiment.name in self.watcher.names():
             # Check before any change, also to the saved experiment.
-            what = f'experiment "{experiment.name}" runs already'
+            what = f'experiment "{experiment.name}" is already running'
             raise Conflict(what, next=f"symph down {experiment.name}, or launch(exp, force=True)")
         if not dry_run:
             save_experiment(experiment, force=force)
@@ -54,7 +54,7 @@ class TmuxCluster(Cluster):
         """Print a note that the named tmux server does not exist, with the commands to use."""
         if self.server_name is not None:
             name = experiment.name
-            what = f"note: no tmux server is called {self.server_name!r}: each experiment has a private one"
+            what = f"note: tmux server {self.server_name!r} does not exist: each experiment has a private one"
             sys.stderr.write(f"{what}; `symph attach {name}`, not `tmux -L`; `symph ls`, not `tmux ls`\n")
 
     def addresses(self, launched: Launched, /) -> Addresses:

@@ -53,7 +53,7 @@ def _run(words: list[str]) -> int:
 def _run_script(words: list[str]) -> None:
     script = Path(words[0])
     if not script.is_file():
-        raise SpecError.one(f"there is no script {script}", next="give the file that you would run with python")
+        raise SpecError.one(f"the script {script} does not exist", next="give the file that you would run with python")
     sys.argv = words
     # Like python; a relative folder would break when the script changes its directory.
     sys.path.insert(0, str(script.absolute().parent))

@@ -46,10 +46,10 @@ def quantity(text: str) -> Fraction:
     parts = _PARTS.fullmatch(text)
     unit = _unit(parts[4]) if parts and text else None
     if parts is None or unit is None:
-        raise ValueError(f'"{text}" is no quantity')
+        raise ValueError(f'"{text}" is not a quantity')
     (base, exponent), whole, decimals = unit, parts[2], parts[3] or ""
     if not whole + decimals and exponent not in _WITHOUT_DIGITS[base]:
-        raise ValueError(f'"{text}" is no quantity')
+        raise ValueError(f'"{text}" is not a quantity')
     nano = _nano(whole, decimals, base, exponent)
     if nano > MOST * _NANO:
         if base == 10:

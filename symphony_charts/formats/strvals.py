@@ -166,7 +166,7 @@ class _Parser:
             raise self._fault("a [ is not closed", "write KEY[0]=VALUE")
         number = int(text) if _INTEGER.fullmatch(text) else -1
         if not 0 <= number <= _MOST_INT:
-            raise self._fault(f'"{text}" is no index of a list', "count from 0")
+            raise self._fault(f'"{text}" is not an index of a list', "count from 0")
         return number
 
     def _value(self) -> tuple[object, bool]:
@@ -244,7 +244,7 @@ class _JsonParser(_Parser):
                 raise ValueError("a number breaks off")
             return _whole_characters(value, 0)
         except (ValueError, RecursionError) as error:
-            raise self._fault(f"the value is no JSON: {error}", _JSON_FORM) from error
+            raise self._fault(f"the value is not JSON: {error}", _JSON_FORM) from error
 
 
 class _LiteralParser(_Parser):
@@ -271,7 +271,7 @@ def _float(text: str) -> object:
 
 
 def _no_constant(text: str) -> object:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 _DECODER = json.JSONDecoder(parse_int=_float, parse_float=_float, parse_constant=_no_constant)

@@ -65,7 +65,7 @@ def destination_fault(content: bytes | None, env: str, destination: Destination)
     allowed = [f"{place.get('name') or place.get('server')}/{place.get('namespace')}" for place in _places(ours)]
     cluster = destination.name or destination.server
     return (
-        f"{PROJECT_FILE} lets {env} run in {', '.join(allowed) or 'no place'}, not in {cluster}/{destination.namespace}"
+        f"{PROJECT_FILE} allows {env} in {', '.join(allowed) or 'no place'}, not in {cluster}/{destination.namespace}"
     )
 
 

@@ -39,7 +39,7 @@ def why_unsynced(application: Object) -> Diagnosis | None:
     if (status.get("sync") or {}).get("status") == "OutOfSync" and differing and not is_busy:
         first = f"{differing[0].get('kind')}/{differing[0].get('name')}"
         more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
-        return Diagnosis(cause="drift", text=f"it is not as Git says: {first}{more}", next=look)
+        return Diagnosis(cause="drift", text=f"it differs from Git: {first}{more}", next=look)
     return None
 
 

@@ -150,7 +150,7 @@ def read_pointer(tip: Snapshot, env: str, team: str, name: str) -> Pointer:
     if pointer is None:
         others = [path.removesuffix(snapshot.POINTER_SUFFIX) for path in tip.folder(snapshot.pointer_folder(env, team))]
         hint = f"{env} has {', '.join(sorted(others)[:8])}" if others else f"{env} has no experiment of team {team}"
-        raise NotFound(f"{env} runs no {team}/{name}", hint, f"symph publish {name} --env {env}")
+        raise NotFound(f"{env} does not run {team}/{name}", hint, f"symph publish {name} --env {env}")
     return pointer
 
 
@@ -200,9 +200,11 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer) -> li
     project = tip.read(PROJECT_FILE)
     warnings = []
     if not tip.commit:
-        warnings.append("the repository was empty, and no cluster reads it yet: symph gitops init")
+        warnings.append("the repository was empty, so no cluster reads it yet: symph gitops init")
     if unknown := sorted(after.unknown):
-        warnings.append(f"a newer symph wrote {', '.join(unknown)} of this pointer, which stays as it is: update symph")
+        warnings.append(
+            f"a newer symph wrote {', '.join(unknown)} of this pointer; this one keeps it unchanged: update symph"
+        )
     if fault := destination_fault(project, after.env, after.destination):
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
     move = move_between(before.destination, after.destination) if before else None
@@ -221,5 +223,5 @@ def _refuse_namesake(tip: Snapshot, pointer: Pointer) -> None:
         path for env, team, name in places if tip.entry(path := snapshot.pointer_path(env, team, name)) is not None
     ]
     if taken:
-        what = f"{taken[0]} makes an application of the same name already: {'-'.join(words)}"
-        raise Conflict(what, next="give the experiment another name: Argo CD refuses both")
+        what = f"{taken[0]} already defines an application of the same name: {'-'.join(words)}"
+        raise Conflict(what, next="give the experiment another name: Argo CD would refuse both")

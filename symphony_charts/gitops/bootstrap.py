@@ -166,7 +166,7 @@ class Initialise:
         written = [path for path, old in present.items() if old is None or path in ours]
         edits: dict[str, bytes | None] = {path: contents[path] for path in written} | dict.fromkeys(gone)
         return Change(
-            subject="init: what the cluster is given, and how to work with it",
+            subject="init: files to apply to the cluster, and instructions",
             edits=edits | (self._pointers(tip) if self.converts else {}),
             trailers=(("Symph-Op", "init"),),
             facts={"written": sorted(written), "kept": sorted(set(other) - set(ours))},

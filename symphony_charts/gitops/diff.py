@@ -182,7 +182,7 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
     if difference.is_renamed:
         if kind and kind.is_finite:
             return "new run", _reason(difference)
-        return "created", "under a new name; the old one is pruned"
+        return "created", "under a new name; Argo CD prunes the old one"
     frozen = _frozen_fields(difference)
     if frozen:
         return (
@@ -190,10 +190,10 @@ def effect_of(difference: Difference) -> tuple[Effect, str]:
             f"{frozen[0]} of a live {difference.kind} is immutable: give it another name, or remove it first",
         )
     if kind and not kind.is_finite and difference.has_other_pods:
-        return "restarted", "its pods are replaced, one after the other"
+        return "restarted", "a rolling update replaces its pods"
     if kind and kind.on_change and difference.fields:
         return "updated", f"in place: {kind.on_change}"
-    return "updated", "in place" if difference.fields else "follows the run"
+    return "updated", "in place" if difference.fields else "with the run"
 
 
 def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
@@ -208,7 +208,7 @@ def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
     if difference.change == "added":
         return "created", ""
     kind = kind_called(difference.kind)
-    return ("new run" if kind and kind.is_finite else "created"), "in another place"
+    return ("new run" if kind and kind.is_finite else "created"), "in the new place"
 
 
 def outcome_of(differences: Sequence[Difference]) -> Outcome:
@@ -231,7 +231,7 @@ def _reason(difference: Difference) -> str:
 
 
 def _ends(difference: Difference) -> str:
-    return "what it runs is ended" if kind_called(difference.kind) else ""
+    return "its pods end" if kind_called(difference.kind) else ""
 
 
 def _frozen_fields(difference: Difference) -> list[str]:
@@ -296,7 +296,7 @@ class Comparison:
         if fails:
             parts.append(f"the sync fails at {', '.join(fails)}")
         if runs:
-            parts.append(f"a new run: {', '.join(runs)} of before {_are(runs)} pruned, new ones start together")
+            parts.append(f"a new run: the old {', '.join(runs)} {_are(runs)} pruned, and new ones start together")
         if restarts:
             parts.append(f"pods of {', '.join(restarts)} are replaced")
         if gone:

@@ -158,5 +158,5 @@ def _kubeconfig(place: Destination) -> str:
 
 def folder_keeper(env: str) -> bytes:
     """Return the file that keeps an environment's folder: without the folder Flux stops and prunes nothing."""
-    text = f"What Flux runs in {env}. This file stays when the last experiment is retired, so that Flux sees it go.\n"
+    text = f"Experiments that Flux runs in {env}. Keep this file: without the folder, Flux prunes nothing.\n"
     return text.encode()

@@ -36,10 +36,16 @@ class RepositoryFiles:
 
 def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
     """Return all findings, each with its file, in order of path."""
-    what = "a symbolic link that leads out of the repository stops every application of it"
-    findings = [_error(path, "symlink", "", what, "put the file itself there") for path in tree.links]
+    what = "this symbolic link leads out of the repository; Argo CD and Flux then refuse the whole repository"
+    findings = [_error(path, "symlink", "", what, "replace the link by the file") for path in tree.links]
     findings += [
-        _error(path, "published-chart", "", "a published version never changes", "publish another: symph publish")
+        _error(
+            path,
+            "published-chart",
+            "",
+            "this changes a published version",
+            "restore it, and publish a new one: symph publish",
+        )
         for path in tree.changed
         if _published_charts([path])
     ]
@@ -57,7 +63,13 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
         pointer_file = path.removesuffix(snapshot.ENCRYPTED_SUFFIX) + snapshot.POINTER_SUFFIX
         if path.startswith("envs/") and path.endswith(snapshot.ENCRYPTED_SUFFIX) and pointer_file not in tree.files:
             findings.append(
-                _error(path, "orphan-secret", "", f"there is no {pointer_file}, and Flux applies it", "delete it")
+                _error(
+                    path,
+                    "orphan-secret",
+                    "",
+                    f"{pointer_file} is missing, but Flux still applies this Secret",
+                    "delete it",
+                )
             )
     return sorted(findings, key=lambda item: (item[0], item[1].rule, item[1].path))
 
@@ -87,17 +99,19 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
     for path, pointer in pointers:
         place = (pointer.env, pointer.team, pointer.name)
         if snapshot.pointer_name(path) != place:
-            what = f"it names {'/'.join(place)}, which does not match its path"
-            yield _error(path, "pointer-place", "name", what, "move it, or correct it")
+            what = f"the pointer is of {'/'.join(place)}, and its path is of another experiment"
+            yield _error(
+                path, "pointer-place", "name", what, "move the file, or correct its name, team and environment"
+            )
         if pointer.is_release != (FLUX_SOURCE_FILE in tree.files):
             other = "Flux reads HelmReleases, and this is none"
             what = "Argo CD reads no HelmRelease" if pointer.is_release else other
             yield _error(path, "pointer-form", "", what, "symph gitops init --force writes it in the other form")
         if pointer.unknown:
-            what = f"a newer symph wrote {', '.join(sorted(pointer.unknown))}, which this one keeps"
+            what = f"a newer symph wrote {', '.join(sorted(pointer.unknown))}, which this one keeps unchanged"
             yield path, Finding(rule="pointer-newer", severity="warning", path="", what=what, next="update symph")
         if pointer.chart not in charts:
-            what = f"there is no {pointer.chart}"
+            what = f"{pointer.chart} does not exist"
             yield _error(path, "pointer-chart", "chart", what, "roll back, or publish it again")
         else:
             digest = digests.setdefault(pointer.chart, published_digest(_chart_of(pointer, tree.files)))
@@ -106,17 +120,19 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
             yield from _values(path, pointer, tree.files)
         fault = destination_fault(tree.files.get(PROJECT_FILE), path.split("/")[1], pointer.destination)
         if fault:
-            next_step = "correct it; or give .symph.yaml the place, run symph gitops init --force, and apply bootstrap/"
+            next_step = (
+                "correct it; or add the place to .symph.yaml, run symph gitops init --force, and apply bootstrap/"
+            )
             yield _error(path, "pointer-destination", "destination", fault, next_step)
         application = app_name(*place)
         namesake = applications.setdefault(application, path)
         if namesake != path:
-            what = f"{namesake} makes an application of the same name: {application}"
-            yield _error(path, "same-application", "name", what, "give one another name: Argo CD refuses both")
+            what = f"{namesake} defines an application of the same name: {application}"
+            yield _error(path, "same-application", "name", what, "rename one of them: Argo CD refuses both")
         first = releases.setdefault((place_key(pointer.destination), pointer.name), path)
         if first != path:
-            what = f"{first} makes a release of the same name in the same namespace"
-            yield _error(path, "same-release", "destination", what, "give one another namespace, or another name")
+            what = f"{first} defines a release of the same name in the same namespace"
+            yield _error(path, "same-release", "destination", what, "give one of them another namespace or name")
 
 
 def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
@@ -143,13 +159,13 @@ def _chart_of(pointer: Pointer, files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
     own = _chart_of(pointer, files)
-    attributes = "`charts/** -text -filter` as the last line of .gitattributes, then a fresh clone"
+    attributes = "make `charts/** -text -filter` the last line of .gitattributes, then clone again"
     if any(content.startswith(_LFS) for content in own.values()):
-        return f"{pointer.chart} holds pointers of Git LFS in place of its files", attributes
+        return f"{pointer.chart} contains Git LFS pointers instead of its files", attributes
     unix = {path: content.replace(b"\r\n", b"\n") for path, content in own.items()}
     if published_digest(unix) == pointer.digest:
-        return f"{pointer.chart} has other line ends than were published: git translated them here", attributes
-    return f"{pointer.chart} holds other content than was published", "restore it from Git"
+        return f"{pointer.chart} has other line ends than the published chart: git converted them", attributes
+    return f"{pointer.chart} differs from the published chart", "restore it from Git"
 
 
 def _manifests(path: str, content: bytes) -> Iterator[tuple[str, Finding]]:

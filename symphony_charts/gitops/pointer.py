@@ -156,10 +156,10 @@ def parse_pointer(content: bytes, path: str) -> Pointer:
     has_release = is_release(documents)
     data = pointer_data(documents) if has_release else documents[0] if len(documents) == 1 else None
     if not isinstance(data, dict):
-        raise SpecError.one("not a pointer: it is no map", at=path, next=_RESTORE)
+        raise SpecError.one("not a pointer: it is not a map", at=path, next=_RESTORE)
     api = str(data.get("apiVersion", _API))
     if re.fullmatch(rf"{re.escape(_API)}(\.\d+)?", api) is None:
-        what = f"this pointer has the version {api}, and this symph reads {_API}"
+        what = f"this pointer has format {api}, and this symph reads {_API}"
         raise SpecError.one(what, at=path, next="install a newer symph")
     try:
         known = {key: value for key, value in data.items() if key != "apiVersion" or api != _API}

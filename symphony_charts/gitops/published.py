@@ -100,7 +100,7 @@ def _validator(schema: bytes) -> jsonschema_rs.Draft7Validator:
         return jsonschema_rs.Draft7Validator(json.loads(schema), retriever=_refuse_reference)
     except ValueError as error:
         what = f"the chart's {_SCHEMA} is not a JSON Schema: {str(error).partition(chr(10))[0]}"
-        raise SpecError.one(what, _SCHEMA, "publish the experiment again; helm refuses the file, too") from error
+        raise SpecError.one(what, _SCHEMA, "publish the experiment again: helm cannot read this file either") from error
 
 
 def _refuse_reference(uri: str) -> NoReturn:

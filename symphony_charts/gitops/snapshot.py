@@ -77,7 +77,7 @@ class Snapshot:
         if self.source is None or (path and entry is None):
             return {}
         if entry is not None and not entry.is_folder:
-            kind = "a symbolic link" if entry.mode == SYMLINK else "no folder"
+            kind = "a symbolic link" if entry.mode == SYMLINK else "not a folder"
             what = f"{path} is {kind} in the repository"
             raise Conflict(what, next="remove it: charts and pointers are written there")
         self.load_folders([path])
@@ -214,13 +214,13 @@ def check_edits(tip: Snapshot, edits: Edits) -> None:
     removed = {path for path, content in edits.items() if content is None}
     for path in edits:
         if "\0" in path or "\n" in path or not {"", ".", "..", ".git"}.isdisjoint(path.lower().split("/")):
-            raise ValueError(f"{path!r} is no path in a repository")
+            raise ValueError(f"{path!r} is not a path in a repository")
         folders = ancestors([path.rpartition("/")[0]])
         if not removed.isdisjoint(folders):
             continue
         tip.folder(folders[-1])
         if any(isinstance(edits.get(folder), bytes) for folder in folders):
-            raise Conflict(f"{path} would be below a file")
+            raise Conflict(f"cannot write {path}: a folder of this path is a file")
 
 
 # ``charts/<team>/<experiment>/<version>/`` holds a chart and never changes; the pointer
@@ -293,14 +293,18 @@ def check_folder(path: str) -> str:
     path = path.strip("/")
     parts = path.split("/")
     if path and any(part in ("", ".", "..") or part.lower() == ".git" or not _FOLDER.fullmatch(part) for part in parts):
-        raise SpecError.one(f'"{path}" is no folder of a repository', "repository.path", "for example deploy/charts")
+        raise SpecError.one(
+            f'"{path}" is not a valid folder of a repository', "repository.path", "for example: deploy/charts"
+        )
     return path
 
 
 def check_names(**names: str) -> None:
     """Raise SpecError unless all are DNS labels; they become names of folders, objects and branches."""
     problems = [
-        Problem(what=f'"{value}" is no {what}', path=what, next="use lower-case letters, digits and -, at most 63")
+        Problem(
+            what=f'"{value}" is not a valid {what}', path=what, next="use lower-case letters, digits and -, at most 63"
+        )
         for what, value in names.items()
         if not DNS_LABEL.fullmatch(value) or len(value) > 63
     ]

@@ -25,12 +25,12 @@ def of_our_defaults(experiment: Experiment) -> tuple[Note, ...]:
 def _taken_away(experiment: Experiment) -> Iterator[Note]:
     security = experiment.security
     if security.level != "privileged":
-        what = "containers lose all capabilities and cannot gain privileges (no sudo, no setuid), which plain pods can"
-        next_step = "set `security: {level: privileged}` to give both back"
+        what = "containers have no capabilities and cannot gain privileges (no sudo, no setuid), unlike plain pods"
+        next_step = "to allow both: `security: {level: privileged}`"
         yield Note(path="security.level", what=what, next=next_step, verdict="changed")
     if not security.service_account_token:
-        what = "pods get no token of their service account, which plain pods get"
-        next_step = "set `security: {service_account_token: true}` to give it back"
+        what = "pods do not get the token of their service account, unlike plain pods"
+        next_step = "to mount it: `security: {service_account_token: true}`"
         yield Note(path="security", what=what, next=next_step, verdict="changed")
 
 
@@ -55,11 +55,11 @@ def _given(experiment: Experiment) -> Iterator[Note]:
         if "memory" in sub(values, "limits") and "memory" not in {*limits, *sub(exact, "limits")}:
             limited.append(f"{ref} ({sub(values, 'limits')['memory']})")
     for amounts, names in requests.items():
-        what = f"containers request {amounts}, which the input does not ask for: {_listed(names)}"
-        yield Note(path="requests", what=what, next="say `requests` of a process", verdict="changed")
+        what = f"containers request {amounts}, which the input does not: {_listed(names)}"
+        yield Note(path="requests", what=what, next="set `requests` of a process to change this", verdict="changed")
     if limited:
-        what = f"memory is limited to what is requested, which the input does not ask for: {_listed(limited)}"
-        yield Note(path="limits", what=what, next="say `limits` of a process", verdict="changed")
+        what = f"containers limit memory to their request, which the input does not: {_listed(limited)}"
+        yield Note(path="limits", what=what, next="set `limits` of a process to change this", verdict="changed")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -101,7 +101,7 @@ def read(content: bytes, name: str, *, python_tags: bool = False, is_compose: bo
     except SpecError as error:
         raise Source(name=name, text=text, documents=()).with_location(error) from error
     if not documents:
-        raise SpecError.one("the file holds nothing", at=f"{name}:1", next="give a file with the job to import")
+        raise SpecError.one("the file is empty", at=f"{name}:1", next="give a file with the job to import")
     return Source(name=name, text=text, documents=documents)
 
 
@@ -112,17 +112,17 @@ def from_data(data: object, name: str) -> Source:
 
 def _decode(content: bytes, name: str) -> str:
     if len(content) > _MAX_BYTES:
-        raise SpecError.one(f"the file has {len(content):,} bytes; more than {_MAX_BYTES:,} are not read", at=name)
+        raise SpecError.one(f"the file has {len(content):,} bytes; symph reads at most {_MAX_BYTES:,}", at=name)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        what = f"not UTF-8 text: byte 0x{content[error.start]:02x}"
+        what = f"the file is not UTF-8 text: byte 0x{content[error.start]:02x}"
         raise SpecError.one(what, at=f"{name}:{line}", next="save the file as UTF-8") from error
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise SpecError.one(
-            "not a text file: it holds a NUL byte", at=f"{name}:{line}", next="give a YAML or JSON file"
+            "the file is not text: it contains a NUL byte", at=f"{name}:{line}", next="give a YAML or JSON file"
         )
     return text
 
@@ -141,12 +141,12 @@ def _json(text: str) -> tuple[Document, ...] | None:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     mapping = dict(pairs)
     if len(mapping) != len(pairs):
-        raise ValueError("a key appears twice")
+        raise ValueError("the file has a key twice")
     return mapping
 
 
 def _refuse(constant: str) -> object:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not JSON")
 
 
 def _late_lines(text: str) -> tuple[object, Lines]:

@@ -173,5 +173,5 @@ def _at_origin(problem: Problem, origins: Mapping[str, str]) -> Problem:
         return problem
     longest = max(fits, key=len)
     rest = problem.path[len(longest) :]
-    what = f"{problem.what} (as `{problem.path}` of the experiment)" if rest else problem.what
+    what = f"{problem.what} (`{problem.path}` of the experiment)" if rest else problem.what
     return Problem(what=what, path=origins[longest], next=problem.next)

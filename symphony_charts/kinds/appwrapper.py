@@ -117,7 +117,9 @@ def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False)
     items = [dict(item) for item in objects]
     wrappers = [item for item in items if item["kind"] == "AppWrapper"]
     if not wrappers:
-        raise SpecError.one("an AppWrapper runs what ends by itself, and nothing here does", "processes")
+        raise SpecError.one(
+            "an AppWrapper needs a finite process, and all processes of this experiment are services", "processes"
+        )
     others = [item for item in items if item["kind"] != "AppWrapper"]
     # Services would keep the AppWrapper from its end, for which their conductor waits.
     beside = [item for item in others if is_conductor(item) or is_service(item)]
@@ -175,7 +177,7 @@ def _pods_of(item: Object) -> int:
 def _check(wrapper: Object) -> None:
     sets = sum(len(maps(one, "podSets")) for one in maps(sub(wrapper, "spec"), "components"))
     if sets > MAX_POD_SETS:
-        what = f"an AppWrapper ({GROUP}/v1beta2) holds at most {MAX_POD_SETS} kinds of pods, not {sets}"
+        what = f"an AppWrapper ({GROUP}/v1beta2) can have at most {MAX_POD_SETS} kinds of pods, not {sets}"
         raise SpecError.one(what, "groups", "put processes into fewer groups, or leave the services to the chart")
 
 

@@ -200,5 +200,5 @@ def failure_difference(experiment: Experiment) -> str:
     if len(pods_of(experiment)) < 2 or is_told or KINDS[kind].fails_together(experiment.workload) == stops:
         return ""
     if stops:
-        return f"a permanent failure stops the run here; on kind {kind} other groups continue (on_failure: continue)"
-    return f"a permanent failure stops the others on kind {kind}, but not here (on_failure)"
+        return f"a permanent failure stops a local run; on kind {kind}, other groups continue (on_failure: continue)"
+    return f"a permanent failure stops the other groups on kind {kind}, but not in a local run (on_failure)"

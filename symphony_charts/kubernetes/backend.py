@@ -112,7 +112,7 @@ class KubeWatcher(KubeExperiments):
         return code, out.getvalue(), err.getvalue()
 
     def copy_out(self, name: str, instance: InstanceStatus, path: str, to: Path) -> None:
-        """Copy a file or folder out of a container, completely or not at all.
+        """Copy a whole file or folder out of a container, or nothing.
 
         A link at `path` itself is followed (mounted Secrets, a trainer's `latest`); links inside a folder stay links.
         Raises NotFound, and Conflict unless the pod runs.
@@ -138,7 +138,7 @@ class KubeWatcher(KubeExperiments):
     def copy_in(self, name: str, instance: InstanceStatus, source: Path, to: str) -> None:
         """Copy a local file or folder to `to` in a container, or into `to` if that is a folder."""
         if not source.exists():
-            raise NotFound(f"there is no {source}")
+            raise NotFound(f"{source} does not exist on this machine")
         folder, _, base = to.rstrip("/").rpartition("/")
         parent, entry = shlex.quote(folder or ("/" if to.startswith("/") else ".")), shlex.quote(base or ".")
         # The archive holds one entry, `x`: moved into the target if that is a folder, else renamed.
@@ -188,8 +188,8 @@ class KubeWatcher(KubeExperiments):
 
 def _require_running(instance: InstanceStatus) -> None:
     if instance.phase != "running":
-        what = f'"{instance.path}" does not run: {instance.state}'
-        raise Conflict(what, next=f"symph logs {instance.path} shows what it wrote")
+        what = f'"{instance.path}" is not running: {instance.state}'
+        raise Conflict(what, next=f"see its logs: symph logs {instance.path}")
 
 
 def _put(archive: IO[bytes], beside: Path, base: str, target: Path) -> list[str]:
@@ -216,7 +216,7 @@ def _behind(api: KubeApi, service: Object) -> tuple[Object, str, int]:
     running.sort(key=lambda pod: (not is_pod_ready(pod), "deletionTimestamp" in pod["metadata"]))
     if not running:
         title = service["metadata"]["name"]
-        raise Conflict(f"no pod of the service {title} runs", namespace, "symph ps shows what holds it up")
+        raise Conflict(f"no pod of the service {title} is running", namespace, "see what it waits for: symph ps")
     pod, port = running[0]["spec"], spec["ports"][0]
     target = str(port.get("targetPort", port["port"]))
     ports = [
@@ -236,7 +236,7 @@ def copy_failure(what: str, stderr: bytes) -> SymphError:
     # GNU tar's last line only reports that there were earlier errors.
     absent = next((line for line in lines if "o such file" in line or "can't cd" in line), None)
     if absent is not None:
-        return NotFound(f"{what} is not there: {absent}")
+        return NotFound(f"{what} does not exist: {absent}")
     last = lines[-1] if lines else "the copy failed"
     is_lacking = any(word in last for word in ("not found", "executable file"))
     return ToolFailed(f"{what}: {last}", next="the image needs `sh` and `tar`" if is_lacking else "")

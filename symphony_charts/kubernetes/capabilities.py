@@ -75,17 +75,17 @@ def _served(
     for version in versions:
         if version in served.get(group, []) and api.serves(f"{group}/{version}", kind):
             return Capability(name=name, status="ok", detail=f"{group}/{version}: {setting.format(version=version)}")
-    return Capability(name=name, status="missing", detail=f"no {group} {kind}", next=f"it comes with {source}")
+    return Capability(name=name, status="missing", detail=f"no {group} {kind}", next=f"install {source}")
 
 
 def _dijob(api: KubeApi) -> Capability:
     try:
         definition = api.find(_DEFINITION)
     except ToolFailed:
-        detail = "whether DIJobs are served may not be read"
-        return Capability(name="kind dijob", status="warning", detail=detail, next="ask who runs the cluster")
+        detail = "you may not read the definition of DIJobs"
+        return Capability(name="kind dijob", status="warning", detail=detail, next="ask the cluster's administrator")
     if definition is None:
-        return Capability(name="kind dijob", status="missing", detail="no DIJob", next="it comes with DI-orchestrator")
+        return Capability(name="kind dijob", status="missing", detail="no DIJob", next="install DI-orchestrator")
     detail = f"workload: {{kind: dijob, dijob: {{operator: {dijob_shape(definition)}}}}}"
     return Capability(name="kind dijob", status="ok", detail=detail)
 
@@ -114,11 +114,11 @@ def _queues(api: KubeApi, served: Mapping[str, list[str]], namespace: str) -> It
             except NotFound:
                 continue
             except ToolFailed as error:
-                yield Capability(name=name, status="warning", detail=error.what, next="ask who runs the cluster")
+                yield Capability(name=name, status="warning", detail=error.what, next="ask the cluster's administrator")
                 continue
             names = ", ".join(item["metadata"]["name"] for item in queues)
             where = f" in namespace {namespace}" if space else ""
             if names:
                 yield Capability(name=name, status="ok", detail=f"{names}{where}: workload.queue")
             else:
-                yield Capability(name=name, status="missing", detail=f"none{where}", next=f"make a {kind}")
+                yield Capability(name=name, status="missing", detail=f"none{where}", next=f"create a {kind}")

@@ -138,7 +138,7 @@ class KubeApi:
                 if "/" not in resource["name"]
             }
         if kind not in self._kinds[api_version]:
-            raise NotFound(f"the cluster knows no {api_version} {kind}")
+            raise NotFound(f"the cluster does not serve {api_version} {kind}")
         path, is_namespaced = self._kinds[api_version][kind]
         return path.format(f"namespaces/{quote(namespace)}/" if namespace and is_namespaced else "")
 
@@ -159,7 +159,7 @@ class KubeApi:
             if item["kind"] != "Secret":
                 raise
             # No cause: it contains the server's message.
-            raise ToolFailed(f"{title} was not pushed: the cluster finds it invalid", namespace) from None
+            raise ToolFailed(f"the cluster rejected {title} as invalid", namespace) from None
 
     def delete(self, item: Object) -> bool:
         """Delete exactly this object (by uid), its dependents in the background; return False if it was gone."""
@@ -229,7 +229,7 @@ class KubeApi:
         try:
             answer: Object = json.loads(self.connection.body(response))
         except ValueError as error:
-            what = f"what answers at {self.connection.login.server} is no Kubernetes API"
+            what = f"{self.connection.login.server} is not a Kubernetes API"
             raise ToolFailed(
                 what, f"{method} {path}", "check the server of the context: kubectl cluster-info"
             ) from error

@@ -97,8 +97,8 @@ class Connection:
                     raise
                 return self._open(path, query, protocols, self.login.authorization())
         except (WebSocketException, OSError) as error:
-            what = f"the cluster opens no stream: {_refusal(error)}"
-            raise ToolFailed(what, path.rpartition("/")[0], "the container must be running") from error
+            what = f"the cluster refused a stream: {_refusal(error)}"
+            raise ToolFailed(what, path.rpartition("/")[0], "check that the container is running: symph ps") from error
 
     def _renew(self, refused: str | None) -> bool:
         with self._lock:
@@ -162,14 +162,14 @@ class Connection:
         reason = text.partition(": ")[2] if "object at 0x" in text else text
         if isinstance(cause, ProxyError) and login.proxy:
             address = urlsplit(login.proxy)
-            what = f"the proxy {address.hostname}:{address.port} does not lead to the cluster: {cause.args[-1]}"
+            what = f"the proxy {address.hostname}:{address.port} cannot reach the cluster: {cause.args[-1]}"
             return ToolFailed(what, cluster.file, "correct proxy-url in this file, or HTTPS_PROXY and NO_PROXY")
         if isinstance(cause, SSLError):
-            what = f'there is no trusted connection to the cluster "{cluster.name}", {login.server}: {reason}'
-            step = "certificate-authority, tls-server-name and server of this entry must fit each other"
+            what = f'cannot verify the certificate of cluster "{cluster.name}", {login.server}: {reason}'
+            step = "correct certificate-authority, tls-server-name or server of this entry"
             return ToolFailed(what, f"{cluster.file}, clusters, {cluster.name}", step)
         what = f"the cluster of context {login.context.name} does not answer"
-        return ToolFailed(what, f"{login.server}: {reason}", "kubectl cluster-info shows where it should be")
+        return ToolFailed(what, f"{login.server}: {reason}", "check its address: kubectl cluster-info")
 
 
 class ForbiddenError(ToolFailed):
@@ -193,10 +193,16 @@ def failure_of(status: int, body: bytes, where: str) -> SymphError:
     if status == _GONE:
         return ExpiredError(message, where)
     if status in _INVALID:
-        return SpecError.one(f"the cluster does not take {where}: {message}", next="change what the message names")
+        return SpecError.one(
+            f"the cluster rejected {where}: {message}", next="correct the field that the message names"
+        )
     if status in (_UNAUTHORIZED, _FORBIDDEN):
         refusal = ForbiddenError if status == _FORBIDDEN else ToolFailed
-        return refusal(f"the cluster refuses: {message}", where, "log in again, or ask for the right to do this")
+        return refusal(
+            f"the cluster denied the request: {message}",
+            where,
+            "log in again, or ask the administrator for this permission",
+        )
     return ToolFailed(f"the cluster failed ({status}): {message}", where)
 
 
@@ -228,12 +234,12 @@ def _proxy_headers(proxy: str) -> dict[str, str]:
 
 
 def _proxy_options(login: Login) -> dict[str, Any]:
-    """Return options by which a WebSocket takes the proxy of `login`, or none, whatever the environment sets."""
+    """Return options by which a WebSocket takes the proxy of `login`, or none; the environment is ignored."""
     if not login.proxy:
         return {"http_proxy_host": "none", "http_proxy_port": 1, "http_no_proxy": ["*"]}
     proxy = urlsplit(login.proxy)
     if proxy.scheme != "http":
-        raise ToolFailed("streams go through http:// proxies alone", login.context.cluster.file, "correct proxy-url")
+        raise ToolFailed("streams support only http:// proxies", login.context.cluster.file, "correct proxy-url")
     auth = (unquote(proxy.username), unquote(proxy.password or "")) if proxy.username else None
     address = {"http_proxy_host": proxy.hostname, "http_proxy_port": proxy.port or 80}
     return {**address, "http_proxy_auth": auth, "http_no_proxy": ["-"]}

@@ -73,7 +73,7 @@ def _phase_of_pod(pod: Object, reason: str) -> tuple[Phase, str, str]:
         return "pending", f"pending: {text}", text
     if (pod.get("spec") or {}).get("schedulingGroup") and not (pod.get("spec") or {}).get("nodeName"):
         # The scheduler gives no reason until the gang has enough pods.
-        reason = "its gang is not complete"
+        reason = "its gang is incomplete"
     return "pending", f"pending: {reason}" if reason else "pending", reason
 
 
@@ -205,7 +205,7 @@ def reasons_of(workloads: Iterable[Object], queue: Queue = NO_QUEUE) -> dict[str
     for meta in (item["metadata"] for item in workloads if is_suspended(item)):
         held.add(str(meta.get("uid", "")))
         if name := (meta.get("labels") or {}).get(QUEUE):
-            reasons[str(meta.get("uid", ""))] = f"in {name}: it has not admitted it"
+            reasons[str(meta.get("uid", ""))] = f"in {name}: not admitted yet"
     for record in queue.records:
         owners = [owner for owner in record["metadata"].get("ownerReferences") or [] if str(owner["uid"]) in held]
         where, colon, why = wait_reason(record).partition(": ") if owners else ("", "", "")
@@ -246,7 +246,7 @@ def wait_reason(record: Object) -> str:
     if "QuotaReserved" in held and spec.get("active") is not False:
         checks = status.get("admissionChecks") or []
         pending = [check["name"] for check in checks if check.get("state") != "Ready"]
-        return f"in {queue}: it has room, and waits for {', '.join(pending) or 'its checks'}"
+        return f"in {queue}: quota reserved, waiting for {', '.join(pending) or 'its checks'}"
     kind, words = ("Evicted", "turned away: ") if spec.get("active") is False else ("QuotaReserved", "")
-    message = str(_conditions(record).get(kind, {}).get("message") or "not looked at yet")
+    message = str(_conditions(record).get(kind, {}).get("message") or "not considered yet")
     return f"in {queue}: {words}{message.strip()}"

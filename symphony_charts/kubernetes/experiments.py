@@ -128,9 +128,11 @@ class KubeExperiments:
         spaces = sorted({item["metadata"]["namespace"] for item in objects})
         if not spaces:
             where = f"namespace {self._namespace}" if self._namespace else f"the cluster of context {self.api.context}"
-            raise NotFound(f'no experiment "{name}" runs in {where}', next="symph ls --on kube shows all")
+            raise NotFound(f'no experiment "{name}" in {where}', next="list all: symph ls --on kube")
         if len(spaces) > 1:
-            raise UsageError(f'"{name}" runs in several namespaces: {", ".join(spaces)}', next="choose one with -n")
+            raise UsageError(
+                f'"{name}" runs in several namespaces: {", ".join(spaces)}', next="choose one: -n NAMESPACE"
+            )
         return str(spaces[0])
 
     def workloads(self, name: str) -> list[Object]:
@@ -282,7 +284,7 @@ class KubeExperiments:
 def selector_of(name: str) -> str:
     """Return the label selector of one experiment. Raises NotFound if the name is not a valid label value."""
     if not _LABEL.fullmatch(name):
-        raise NotFound(f'no experiment is called "{name}"', next="symph ls --on kube shows all")
+        raise NotFound(f'"{name}" is not a valid name of an experiment', next="list all: symph ls --on kube")
     return f"{EXPERIMENT},{INSTANCE}={name}"
 
 
@@ -359,8 +361,8 @@ def _objects_and_secrets(experiments: KubeExperiments, name: str) -> tuple[list[
     all_ours = [item for item in labelled if _is_ours(item, name)]
     ours = [item for item in all_ours if not _is_pushed(item)]
     if not ours and experiments.adopted(name):
-        what = f'"{name}" is a DIJob that no chart of an experiment made'
-        raise Conflict(what, next=f"symph rm {_OF_OTHERS}{name} removes it all the same")
+        what = f'"{name}" is a DIJob that symph did not create'
+        raise Conflict(what, next=f"to remove it anyway: symph rm {_OF_OTHERS}{name}")
     if not ours:
         experiments.namespace_of(name, [])
     return ours, [item for item in all_ours if _is_pushed(item)]
@@ -369,7 +371,7 @@ def _objects_and_secrets(experiments: KubeExperiments, name: str) -> tuple[list[
 def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -> list[str]:
     jobs = experiments.adopted(name)
     refuse_protected(experiments.namespace_of(name, jobs))
-    refuse_managed(name, managers_of(jobs, []), "remove it where it is kept")
+    refuse_managed(name, managers_of(jobs, []), "remove it from its source")
     for item in jobs if not dry_run else ():
         experiments.api.delete(item)
     return sorted(map(_title, jobs))
@@ -396,7 +398,11 @@ def wait_gone(
             remaining = left()
     if remaining:
         titles = ", ".join(map(_title, remaining))
-        raise Conflict(f"still there after {timeout_s:g} s: {titles}", namespace, "they end by themselves")
+        raise Conflict(
+            f"these objects still exist after {timeout_s:g} s: {titles}",
+            namespace,
+            "the cluster is still deleting them: wait",
+        )
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:

@@ -74,8 +74,8 @@ def read_context(kubeconfig: Path | None = None, name: str | None = None) -> Kub
     wanted = kubeconfig_files(kubeconfig)
     files = [file for file in wanted if Path(file).exists()]
     if not files:
-        what = f"no cluster is configured: there is no {' nor '.join(wanted)}"
-        raise ToolFailed(what, next="set $KUBECONFIG, or give a --kubeconfig")
+        what = f"no cluster is configured: {' or '.join(wanted)} does not exist"
+        raise ToolFailed(what, next="set $KUBECONFIG, or give --kubeconfig FILE")
     documents = {file: _document(file) for file in files}
     entries: dict[str, dict[str, Entry]] = {kind: {} for kind in _LISTS}
     for kind, named in entries.items():
@@ -99,30 +99,30 @@ def _document(file: str) -> Mapping[str, object]:
     try:
         text = Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise _broken(file, f"the kubeconfig cannot be read: {reason}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise _broken(file, f"cannot read the kubeconfig: {reason}") from error
     try:
         document = yaml.load(text, _LOADER)  # noqa: S506  # a safe loader, by another name
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         at = f"{file}:{mark.line + 1}" if mark else file
         reason = getattr(error, "problem", None) or str(error)
-        raise _broken(at, f"the kubeconfig is no YAML: {reason}") from error
+        raise _broken(at, f"the kubeconfig is not YAML: {reason}") from error
     if document is None:
         raise _broken(file, "the kubeconfig is empty")
     if not isinstance(document, Mapping):
-        raise _broken(file, f"the kubeconfig is no mapping but a {type(document).__name__}")
+        raise _broken(file, f"the kubeconfig is a {type(document).__name__}, not a map")
     return document
 
 
 def _entries(file: str, document: Mapping[str, object], kind: str) -> Iterator[Entry]:
     listed = document.get(kind) or []
     if not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise _broken(file, f"{kind} is no list", kind)
+        raise _broken(file, f"{kind} is not a list", kind)
     for index, item in enumerate(listed):
         fields = (item.get(_LISTS[kind]) or {}) if isinstance(item, Mapping) else None
         if not isinstance(item, Mapping) or not item.get("name") or not isinstance(fields, Mapping):
-            raise _broken(file, f"an entry is no `name` with its `{_LISTS[kind]}`", f"{kind}[{index}]")
+            raise _broken(file, f"an entry must have `name` and `{_LISTS[kind]}`", f"{kind}[{index}]")
         yield Entry(name=str(item["name"]), file=file, fields=fields)
 
 
@@ -131,21 +131,23 @@ def _named(contexts: Mapping[str, Entry], name: str, files: Sequence[str]) -> En
         return contexts[name]
     names = ", ".join(contexts) or "none"
     near = difflib.get_close_matches(name, contexts, 1)
-    what = f'there is no context "{name}"' if name else "no context is chosen: current-context is not set"
+    what = f'unknown context "{name}"' if name else "current-context is not set"
     guess = f' (did you mean "{near[0]}"?)' if near else ""
-    raise SpecError.one(what, next=f"choose a --context; there are: {names}{guess}", at=" ".join(files))
+    raise SpecError.one(what, next=f"choose one with --context: {names}{guess}", at=" ".join(files))
 
 
 def _referred(context: Entry, kind: str, entries: Mapping[str, Entry]) -> Entry:
     name = context.text(kind)
     if name in entries:
         return entries[name]
-    what = f'the context "{context.name}" names the {kind} "{name}", which is not there'
-    raise SpecError.one(what, kind + "s", f"add it, or name one that is: {', '.join(entries) or 'none'}", context.file)
+    what = f'the context "{context.name}" refers to {kind} "{name}", which does not exist'
+    raise SpecError.one(
+        what, kind + "s", f"add it, or name one that exists: {', '.join(entries) or 'none'}", context.file
+    )
 
 
 def _broken(at: str, what: str, path: str = "") -> SpecError:
-    return SpecError.one(what, path, "kubectl config view shows what kubectl makes of it", at)
+    return SpecError.one(what, path, "compare with the output of: kubectl config view", at)
 
 
 # A user with one of these is not anonymous; a login without credentials has failed.
@@ -163,12 +165,12 @@ class Login:
         self.context: KubeContext = read_context(kubeconfig, context)
         self.server: str = self.context.cluster.text("server").rstrip("/")
         if not _is_address(self.server):
-            raise self._broken(f'the server "{self.server}" is no http:// or https:// address', "clusters")
+            raise self._broken(f'the server "{self.server}" is not an http:// or https:// address', "clusters")
         self.server_name: str | None = self.context.cluster.text("tls-server-name") or None
         self.proxy: str | None = self.context.cluster.text("proxy-url") or _proxy_of_environment(self.server)
         if self.proxy and not _is_address(self.proxy):
             raise self._broken(
-                "its proxy is no http:// or https:// address: correct proxy-url, or HTTPS_PROXY", "clusters"
+                "its proxy is not an http:// or https:// address: correct proxy-url or HTTPS_PROXY", "clusters"
             )
         self.has_tls = self.server.startswith("https:")
         self._lock = threading.Lock()
@@ -208,14 +210,14 @@ class Login:
                 context.check_hostname = False
                 context.verify_mode = ssl.CERT_NONE
         except (OSError, ValueError) as error:
-            raise self._broken(f"its certificate authority cannot be used: {error}", "clusters") from error
+            raise self._broken(f"its certificate authority is unusable: {error}", "clusters") from error
         if settings.cert_file:
             try:
                 # With an empty password an encrypted key is an error; without one, OpenSSL would prompt on the
                 # terminal.
                 context.load_cert_chain(settings.cert_file, settings.key_file, password="")
             except (OSError, ValueError) as error:
-                raise self._broken(f"its client certificate cannot be used: {error}", "users") from error
+                raise self._broken(f"its client certificate is unusable: {error}", "users") from error
         return context
 
     def _load(self) -> Any:
@@ -243,7 +245,7 @@ class Login:
             except SymphError:
                 raise
             except binascii.Error as error:
-                raise self._broken(f"what it holds as base64 is none: {error}", "") from error
+                raise self._broken(f"it has invalid base64: {error}", "") from error
             except Exception as error:  # odd files make the client raise KeyError, TypeError, its own, requests' own...
                 raise self._failure(str(error) or type(error).__name__) from error
         if written:
@@ -261,7 +263,7 @@ class Login:
 
     def _broken(self, reason: str, path: str) -> SpecError:
         entry = self.context.user if path == "users" else self.context.cluster
-        what = f'the context "{self.context.name}" cannot be used: {reason}'
+        what = f'the context "{self.context.name}" is unusable: {reason}'
         return SpecError.one(what, f"{path}, {entry.name}" if path else "", "correct this file", entry.file)
 
 

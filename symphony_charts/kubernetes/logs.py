@@ -226,7 +226,7 @@ def _previous(
         ]
     if not is_any:
         names = ", ".join(instance.path for instance in chosen)
-        raise NotFound(f"nothing ran before these containers: {names}", next="leave out --previous")
+        raise NotFound(f"these containers have no earlier run: {names}", next="remove --previous")
     return _wanted(lines, query)
 
 

@@ -63,14 +63,16 @@ def managers_of(objects: Sequence[Object], releases: Sequence[Object]) -> tuple[
 def refuse_protected(namespace: str) -> None:
     """Raise Conflict for a namespace of the cluster itself."""
     if namespace in _PROTECTED:
-        raise Conflict(f"no experiment is started or deleted in {namespace}", next="choose another namespace with -n")
+        raise Conflict(
+            f"symph does not change experiments in {namespace}", next="choose another namespace: -n NAMESPACE"
+        )
 
 
 def refuse_managed(name: str, holders: tuple[str, ...], next_step: str) -> None:
     """Raise Conflict for an experiment that Git manages: it would come back at once, or the changes would conflict."""
     managed = [holder for holder in holders if holder.startswith(_MANAGERS)]
     if managed:
-        raise Conflict(f'"{name}" is held by the {managed[0]}, which follows Git', next=next_step)
+        raise Conflict(f'the {managed[0]} manages "{name}" from Git', next=next_step)
 
 
 EXPERIMENT = "symph.dev/experiment"
@@ -82,7 +84,7 @@ _CHART = "helm.sh/chart"
 _PROBED = re.compile(r"(?:Readiness|Startup) probe (?:failed|errored and resulted in \w+ state):\s*(.*)")
 # Reasons that only mean "not started"; an event may give the cause.
 _WITHOUT_REASON = ("", "ContainerCreating", "PodInitializing", "no pod yet")
-_REPLACED = "not ready: its controller has yet to replace it by a newer one"
+_REPLACED = "not ready: its controller will replace it"
 _MISSING = re.compile(r'secret "([^"]+)" not found')
 _INDEXES = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "volcano.sh/task-index")
 
@@ -239,7 +241,7 @@ def _with_seal(instance: InstanceStatus, sealed: Sequence[Object]) -> InstanceSt
         conditions = (item.get("status") or {}).get("conditions") or []
         failed = next((each for each in conditions if (each["type"], each["status"]) == ("Synced", "False")), None)
         if missing and failed and _name(item) == missing[1]:
-            reason = f"SealedSecret {missing[1]}: {failed.get('message') or 'it could not be opened'}"
+            reason = f"SealedSecret {missing[1]}: {failed.get('message') or 'it could not be decrypted'}"
             return replace(instance, state=f"pending: {reason}", reason=reason)
     return instance
 

@@ -116,7 +116,7 @@ def _status_of(ended: bytes, where: str) -> int:
     for cause in (status.get("details") or {}).get("causes") or []:
         if cause.get("reason") == "ExitCode":
             return int(cause["message"])
-    raise ToolFailed(f"the command cannot be run in {where}: {status.get('message')}")
+    raise ToolFailed(f"cannot run the command in {where}: {status.get('message')}")
 
 
 def _feed(connection: Any, stdin: Reader) -> None:
@@ -216,7 +216,7 @@ def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.soc
     answers.end.close()
     if answers.refusal and not answers.has_begun and len(held) < _MOST_HELD:
         return held
-    _warn_and_end(caller, answers.refusal and f"the pod refuses: {answers.refusal}")
+    _warn_and_end(caller, answers.refusal and f"the pod refused the connection: {answers.refusal}")
     return None
 
 

@@ -51,7 +51,7 @@ class ProcessFiles:
     def copy_in(self, source: Path, to: str) -> None:
         """Copy a file or folder of this machine to `to`. Raises NotFound, and Conflict if it cannot be written."""
         if not source.exists():
-            raise NotFound(f"there is no {source}")
+            raise NotFound(f"{source} does not exist on this machine")
         try:
             self._copy_in(source, f"{to}/{source.name}" if self.place_of(to).is_dir() else to)
         except OSError as error:
@@ -91,7 +91,9 @@ class ProcessFiles:
                     continue
                 links += 1
                 if links > _MOST_LINKS:
-                    raise Conflict(f'"{self._name}" has a link without end at {path}', next="look at it: symph exec")
+                    raise Conflict(
+                        f'"{self._name}" has a loop of symbolic links at {path}', next="inspect it: symph exec"
+                    )
                 done = "" if link.startswith("/") else done
                 names += reversed(link.split("/"))
         return Path(self._here(done or "/"))

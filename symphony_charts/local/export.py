@@ -101,7 +101,7 @@ def check_command(check: Check) -> str:
     if check.kind == "exec":
         return f"({' '.join(map(quote, check.command))}) >/dev/null 2>&1"
     if not check.host.replace(".", "").isdigit():
-        raise SpecError.one(f"{check.host!r} is no address of this machine")
+        raise SpecError.one(f"{check.host!r} is not an address of this machine")
     # An HTTP client is not always installed; here an open port counts as ready.
     return f"bash -c ': </dev/tcp/{check.host}/{check.port}' 2>/dev/null"
 
@@ -109,7 +109,7 @@ def check_command(check: Check) -> str:
 def mount_notes(plan: LocalPlan) -> tuple[str, ...]:
     """Return notes on volumes that other runners cannot show: they need a private mount."""
     lost = {f"{bind.target} of {process.name}" for process in plan.processes for bind in process.binds}
-    return tuple(f"not mounted by other runners: {name}" for name in sorted(lost))
+    return tuple(f"other runners do not mount {name}" for name in sorted(lost))
 
 
 _RESTARTS = {"always": "always", "on-failure": "on_failure", "never": "no"}

@@ -74,9 +74,7 @@ def load_saved(run: Run, *, is_pinned: bool = True) -> SavedRun:
     try:
         data = read_json(run.folder / _SPEC)
     except NotFound:
-        raise NotFound(
-            "the run does not say what it was started from", str(run.folder), "start it from its file: symph up SPEC"
-        ) from None
+        raise NotFound("the run has no saved spec", str(run.folder), "start it from its file: symph up SPEC") from None
     plan = run.plan()
     folder = Path(plan.folder)
     secrets = read_secrets(convert(data.get("secrets", []), list[SecretFile]), folder)
@@ -103,8 +101,11 @@ def find_past(experiment: str, run_id: str | None = None) -> Run:
         return fitting[0]
     if not runs:
         raise NotFound(f'experiment "{experiment}" has no runs here', next="symph local history")
-    what = "several runs" if fitting else "no run"
-    raise NotFound(f'{what} of "{experiment}" begin with "{run_id}"', next=f"symph local history {experiment}")
+    what = "several run ids" if fitting else "no run id"
+    raise NotFound(
+        f'{what} of "{experiment}" begin{"" if fitting else "s"} with "{run_id}"',
+        next=f"symph local history {experiment}",
+    )
 
 
 def past_run(run: Run) -> dict[str, Any]:
@@ -160,7 +161,7 @@ def remove(run: Run) -> list[str]:
     """
     with experiment_lock(run.experiment, "symph local gc"):
         if _may_live(run, time.time()):
-            raise Conflict("the run lives", str(run.folder), f"symph down {run.experiment}")
+            raise Conflict("the run is live", str(run.folder), f"symph down {run.experiment}")
         return remover.remove(run.home, run.experiment, run.run_id)
 
 

@@ -274,13 +274,13 @@ _NEXT_RUN_S = 0.1
 def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
     """Yield the lines of the newest run (`previous`: of the one before it).
 
-    The size limit of a log may cut off lines while they are read: then a line tells how many bytes are lost.
+    The size limit of a log may cut off lines while they are read: then a line reports the number of missing bytes.
     """
     run = find_run(name)
     if query.previous:
         before = [other for other in runs_of(name) if other.run_id < run.run_id]
         if not before:
-            raise NotFound(f'experiment "{name}" has had no run before this one')
+            raise NotFound(f'experiment "{name}" has no earlier run')
         run = before[-1]
     found = _blocks(run, query)
     return found if query.in_blocks else (line for block in found for line in _lines_of(block))
@@ -413,7 +413,11 @@ class _Reader:
     def _loss(self, name: str, log: LogFile, moment: float) -> Iterator[LogLine]:
         if log.lost:
             lost, log.lost = log.lost, 0
-            yield LogLine(time=moment, process=name, text=f"... {size_text(lost)} of {name} are lost\n")
+            yield LogLine(
+                time=moment,
+                process=name,
+                text=f"... {size_text(lost)} of {name} are missing: its log reached its size limit\n",
+            )
 
 
 def _is_past(query: LogQuery) -> bool:

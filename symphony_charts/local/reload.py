@@ -100,7 +100,7 @@ def parse_watched(text: str) -> Watched:
         path, names = text, ""
     if not Path(path).exists():
         raise NotFound(
-            f'nothing is at "{path}", so it cannot be watched', next="--watch PATH or --watch PATH:PROCESS,..."
+            f'cannot watch "{path}": it does not exist', next="give a path: --watch PATH or --watch PATH:PROCESS,..."
         )
     return Watched(path=Path(path).resolve(), processes=tuple(name for name in names.split(",") if name))
 

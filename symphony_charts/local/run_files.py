@@ -57,7 +57,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise damaged(path, str(error) if path.stat().st_size else "it is empty") from error
     if not isinstance(data, dict):
-        raise damaged(path, "it holds no map")
+        raise damaged(path, "it is not a map")
     return data
 
 
@@ -67,7 +67,7 @@ def damaged(path: Path, why: str) -> ToolFailed:
     return ToolFailed(
         f'{path.name} of a run of "{name}" is damaged: {why}',
         at=str(path),
-        next=f"symph down {name} ends what is left of it; symph local gc removes it",
+        next=f"end what is left of it: symph down {name}; then remove it: symph local gc",
     )
 
 
@@ -171,10 +171,10 @@ def run_location(folder: Path) -> RunLocation:
     try:
         identity = _read(folder / _IDENTITY, _Identity)
         if identity is None or identity.names != [folder.parent.name, folder.name]:
-            raise ValueError("it is of another run")
+            raise ValueError("it belongs to another run")
         then, place = Machine(**identity.machine), str(identity.folder)
     except (TypeError, ValueError):
-        words = "its identity.json does not say where it runs"
+        words = "its identity.json does not name its machine"
         if _lives_here(folder):
             return RunLocation(verdict="here", words=words)
         # Without working locks the run may be live.
@@ -190,12 +190,12 @@ def run_location(folder: Path) -> RunLocation:
         return RunLocation(verdict="elsewhere", words=f"runs {where}{container}")
     is_same_machine = bool(now.machine_id) and (now.host, now.machine_id) == (then.host, then.machine_id)
     if held is False and (is_same_boot or is_same_machine or _is_local(folder)):
-        return RunLocation(verdict="lost", words=f"it ran on {then.host} and is gone", is_other_boot=not is_same_boot)
-    return RunLocation(verdict="unknown", words=f"it ran on {then.host}, and whether it still does cannot be seen here")
+        return RunLocation(verdict="lost", words=f"it ran on {then.host} and has died", is_other_boot=not is_same_boot)
+    return RunLocation(verdict="unknown", words=f"it ran on {then.host} and may still run; this machine cannot see it")
 
 
 def _lives_here(folder: Path) -> bool:
-    """Return True if a supervisor, tmux server or program of the run is a process here, whatever its files say."""
+    """Return True if a supervisor, tmux server or program of the run is a process here; ignore its files."""
     lock = folder / LIVENESS_LOCK
     return bool(holders(lock) or members("", [], f"{variable_names.RUN}={folder.name}".encode()))
 

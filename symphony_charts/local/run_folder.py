@@ -73,7 +73,7 @@ def make_sub_paths(plan: LocalPlan) -> None:
         try:
             os.close(open_beneath(bind.volume, bind.sub_path))
         except OSError as error:
-            problems.append(Problem(what=f"{bind.source}, for {bind.target}, cannot be used: {error.strerror}"))
+            problems.append(Problem(what=f"cannot use {bind.source} for {bind.target}: {error.strerror}"))
     if problems:
         raise SpecError(problems)
 
@@ -168,12 +168,12 @@ class Change(Struct, frozen=True, kw_only=True):
 def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
     """Raise Conflict if `run` came from another folder, or if the caller wants a new run."""
     name, place = run.experiment, run.places[0]
-    ends = f"symph down {name} ends it, --force replaces it"
+    ends = f"end it: symph down {name}; replace it: --force"
     if place and not is_same_folder(place, folder):
-        what = f'experiment "{name}" runs already, from another folder: {place}'
-        raise Conflict(what, next=f"{ends}, or give this one another `name`")
+        what = f'experiment "{name}" is already running from another folder: {place}'
+        raise Conflict(what, next=f"{ends}; or give this one another `name`")
     if is_new:
-        raise Conflict(f'experiment "{name}" runs already', next=f"symph logs -f {name} follows it, {ends}")
+        raise Conflict(f'experiment "{name}" is already running', next=f"follow it: symph logs -f {name}; {ends}")
 
 
 def changes_of(
@@ -197,9 +197,9 @@ def changes_of(
     # A replica keeps its name, which a new process may have as well: `agent-1` beside replica 1 of `agent`.
     twice = sorted({name for name in names if names.count(name) > 1})
     if is_other or has_nothing or twice:
-        difference = f"two replicas called {twice[0]}" if twice else "other mounts or terminals"
-        difference = "none of its processes is left" if has_nothing else difference
-        what = f'experiment "{run.experiment}" runs already, and the change needs a new run ({difference})'
+        difference = f"two replicas would be named {twice[0]}" if twice else "other mounts or terminals"
+        difference = "it keeps none of the processes" if has_nothing else difference
+        what = f'experiment "{run.experiment}" is running, and this change needs a new run ({difference})'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     files = [path for path in _changed_files(run, plan) if str(path) != HOSTS_FILE]
     before = dict(enumerate(old.processes))

@@ -112,7 +112,7 @@ class RunState(Struct, kw_only=True):
             if process.slot != number:
                 raise ValueError(f"processes[{number}].slot is {process.slot}")
         if self.failed is not None and not 0 <= self.failed.slot < len(self.processes):
-            raise ValueError("failed names no process")
+            raise ValueError("failed names an unknown process")
 
     def with_added(self, plan: LocalPlan) -> RunState:
         """Return the state after adding the processes with which a change of the run has extended its plan."""

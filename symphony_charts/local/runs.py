@@ -94,7 +94,7 @@ class Run:
         path = self.folder / "state.json"
         state = read_state(path)
         if state.experiment not in ("", self.experiment):
-            raise damaged(path, f'it is of the experiment "{state.experiment}"')
+            raise damaged(path, f'it belongs to experiment "{state.experiment}"')
         return state
 
     @property
@@ -222,7 +222,7 @@ def _folders(folder: Path) -> list[str]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise ToolFailed(f"the folder of runs cannot be read: {error.strerror}", str(folder)) from error
+        raise ToolFailed(f"cannot read the folder of runs: {error.strerror}", str(folder)) from error
 
 
 def find_run(experiment: str | None, *, live: bool = False) -> Run:
@@ -236,12 +236,12 @@ def find_run(experiment: str | None, *, live: bool = False) -> Run:
         if len({run.experiment for run in running}) == 1:
             return running[-1]
         names = ", ".join(dict.fromkeys(run.experiment for run in running))
-        what = f"several experiments run here: {names}" if running else "no experiment runs here"
+        what = f"several experiments are running here: {names}" if running else "no experiment is running here"
         raise NotFound(what, next="name one" if running else "start one: symph up SPEC")
     runs = runs_of(experiment)
     living = _live_of(runs)
     if runs and live and not living:
-        step = f"symph logs {experiment} shows what it wrote; symph up SPEC starts it again"
+        step = f"see its logs: symph logs {experiment}; start it again: symph up SPEC"
         raise NotFound(f'experiment "{experiment}" has ended', next=step)
     if not runs:
         raise absent_experiment(experiment, [run.experiment for run in live_runs()])

@@ -75,7 +75,7 @@ def _shell_line(name: str, value: str, masked: Collection[str]) -> str:
     if name in masked:
         return f"# export {name}={MASK}   (--show-secrets)"
     if not is_shell_name(name):
-        return f"# no shell can set it: {json.dumps(f'{name}={value}', ensure_ascii=False)}"
+        return f"# a shell cannot set this: {json.dumps(f'{name}={value}', ensure_ascii=False)}"
     return f"export {name}={quote(value)}"
 
 
@@ -113,8 +113,8 @@ def _only(plan: LocalPlan, name: str | None) -> PlannedProcess:
     """Return the only process that `name` names. Raises NotFound, and UsageError for several."""
     slots = find_slots(plan, name) if name else range(len(plan.processes))
     if len(slots) > 1:
-        which = f'"{name}" fits {len(slots)}' if name else f"there are {len(slots)} processes"
-        raise UsageError(which, next=f"name one: {', '.join(plan.processes[slot].name for slot in slots)}")
+        which = f'"{name}" matches {len(slots)} processes' if name else f"there are {len(slots)} processes"
+        raise UsageError(which, next=f"choose one: {', '.join(plan.processes[slot].name for slot in slots)}")
     return plan.processes[slots[0]]
 
 

@@ -114,7 +114,7 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     try:
         state, plan = run.state(), run.plan()
         if len(plan.processes) < len(state.processes):
-            raise damaged(run.folder / "plan.json", "it is not that of the state beside it")
+            raise damaged(run.folder / "plan.json", "it belongs to another run than state.json")
     except (NotFound, ToolFailed) as error:
         return _damaged_status(run, error)
     view, note = _view(run, state)
@@ -189,7 +189,7 @@ def _ended_with(state: RunState, plan: LocalPlan) -> Iterator[str]:
 def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _View, *, is_held: bool) -> Phase:
     """Return the phase of a run that has not ended; when all processes have, their logs are still being written.
 
-    With `is_held` it goes on, since a process was stopped by a command.
+    With `is_held` it keeps running, since a command has stopped a process.
     """
     awaited = [instance for instance in instances if not (instance.is_service or instance.is_step)] or instances
     watched = {planned.path for planned in plan.processes if planned.on_failure == "wait"}
@@ -222,17 +222,17 @@ def _view(run: Run, state: RunState) -> tuple[_View, str]:
         return "", ""
     where = run.location
     if where.verdict == "lost":
-        return "lost", f"{where.words}; symph down {run.experiment} tidies up"
+        return "lost", f"{where.words}; clean up: symph down {run.experiment}"
     if where.verdict != "here":
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime((run.folder / "state.json").stat().st_mtime))
-        return "", f"{where.words}; this is how it was at {moment}"
+        return "", f"{where.words}; this is its state of {moment}"
     supervisor = run.supervisor
     if supervisor is None:
-        takeover = f"symph up SPEC takes over, symph down {run.experiment} ends it"
-        return "unsupervised", f"its supervisor is gone: its processes are not restarted; {takeover}"
+        takeover = f"take over: symph up SPEC; end it: symph down {run.experiment}"
+        return "unsupervised", f"its supervisor has died, so its processes do not restart; {takeover}"
     stat = read_stat(supervisor.pid)
     if stat and stat.is_stopped:
-        return "", f"its supervisor is stopped, so this may be old: kill -CONT {supervisor.pid}"
+        return "", f"its supervisor is suspended, so this may be outdated; kill -CONT {supervisor.pid}"
     return "", ""
 
 
@@ -334,7 +334,7 @@ def run_events(run: Run) -> list[Event]:
             events.append(Event(time=one.ended, kind=kind, about=about, reason=reason, message=message))
         is_failed = process.phase in ("failed", "backoff")
         if process.ended and is_failed and (names := missed_variables(run, process.slot)):
-            text = f"{names}: set in the shell that started it; `local.pass_env` passes them"
+            text = f"{names}: set in your shell, but not passed to the process; pass them: `local.pass_env`"
             events.append(Event(time=process.ended, kind="Warning", about=about, reason="NotPassed", message=text))
         since = waiting_since(process, state)
         words = wait_words(process.slot, state, plan) if plan and time.time() - since >= LONG_S else ""

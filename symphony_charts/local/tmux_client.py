@@ -173,7 +173,7 @@ def check_server(name: object) -> None:
     """Raise SpecError for an invalid name of a tmux server: it is the name of a file in tmux's folder."""
     if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
         raise SpecError.one(
-            f"{name!r} cannot be the name of a tmux server", "server_name", "use letters, digits, - and _"
+            f"{name!r} is not a valid name of a tmux server", "server_name", "use letters, digits, - and _"
         )
 
 
@@ -181,7 +181,7 @@ def refuse_taken(server: str, session: str) -> None:
     """Raise Conflict if the server has a session of that name that shows no experiment."""
     there = ["-L", server]
     if _user_tmux(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
-        what = f'the tmux server "{server}" has a session "{session}" that shows no experiment'
+        what = f'the tmux server "{server}" has a session "{session}" that is not of symph'
         raise Conflict(
             what, next=f"rename it: {shlex.join(['tmux', '-L', server, 'rename-session', '-t', session])} OTHER"
         )
@@ -199,7 +199,7 @@ def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Pat
         words += [";", "new-window", "-d", "-t", f"={session}:", "-n", title, *follow]
     done = _user_tmux(there, *words)
     if done.status:
-        raise done.failure(f'the tmux server "{server}" does not show "{session}": {done.error_text.strip()}')
+        raise done.failure(f'the tmux server "{server}" cannot show "{session}": {done.error_text.strip()}')
     write_json(shown.folder / _FILE, {"socket": done.text.strip(), "session": session})
 
 

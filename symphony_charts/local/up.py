@@ -89,7 +89,7 @@ def restart_data(plan: LocalPlan, changes: Sequence[Change]) -> dict[str, object
 
 
 def changes_text(plan: LocalPlan, changes: Sequence[Change]) -> str:
-    lines = [_words(change) for change in changes] or ["nothing has changed"]
+    lines = [_words(change) for change in changes] or ["no changes"]
     return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
 
@@ -212,7 +212,7 @@ def _end_rest(run: Run, folder: Path, *, dry_run: bool) -> bool:
         return False
     refuse_takeover(run, folder, is_new=False)
     names = ", ".join(still_running(run)) or "nothing"
-    sys.stderr.write(f"{run.experiment}: its last run has ended; {'would end' if dry_run else 'ends'} {names}\n")
+    sys.stderr.write(f"{run.experiment}: its last run has ended; {'would end' if dry_run else 'ending'} {names}\n")
     if not dry_run:
         end(run)
     return True
@@ -247,7 +247,7 @@ def _begin(
 ) -> None:
     quote_path(str(run.folder))
     if len(os.fsencode(run.socket)) > _LONGEST_SOCKET:
-        what = f"the path of the socket of tmux is longer than {_LONGEST_SOCKET} bytes"
+        what = f"the path of the tmux socket is longer than {_LONGEST_SOCKET} bytes"
         raise ToolFailed(what, str(run.socket), "set SYMPH_RUNTIME_DIR to a folder with a shorter path")
     refuse_full_disk(run.home)
     remover.make(run.home, run.experiment, run.run_id)
@@ -278,8 +278,8 @@ def _begin(
             left.callback(lambda: kill_everything(run, *tmux_programs(run)))
             left.callback(supervisor.cancel)
         if isinstance(error, OSError):
-            what = f"the files of the run cannot be written: {error.strerror}"
-            step = "make room or give rights there, or set SYMPH_STATE_DIR to another folder"
+            what = f"cannot write the files of the run: {error.strerror}"
+            step = "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
             raise ToolFailed(what, str(run.folder), step) from error
         if isinstance(error, ToolFailed) and (refusals := refusals_in(error)):
             raise refusals from error
@@ -364,10 +364,10 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
             stop(run, timeout_s)
             left = [] if run.is_live else run.state().survivors
     else:
-        what = f'experiment "{run.experiment}" could not be ended'
-        raise CheckFailed(what, str(run.folder / "supervisor.log"), "see there why, make room, try again")
+        what = f'experiment "{run.experiment}" did not end'
+        raise CheckFailed(what, str(run.folder / "supervisor.log"), "read this log for the cause, fix it, and retry")
     if left:
-        raise CheckFailed(f"processes survived: {', '.join(map(str, left))}", next="look at them: ps -p PID -f")
+        raise CheckFailed(f"processes survived: {', '.join(map(str, left))}", next="inspect them: ps -p PID -f")
 
 
 def wait(run: Run) -> int:
@@ -453,5 +453,5 @@ def delete(name: str, runs: Sequence[Run]) -> None:
             tmux_client.hide(run)
         left = [entry for run in runs for entry in remover.remove(run.home, name, run.run_id)]
     if left:
-        step = f"see why, then: symph rm {name}"
-        raise CheckFailed(f"{len(left)} files or folders could not be removed: {'; '.join(left)}", next=step)
+        step = f"fix the cause, then: symph rm {name}"
+        raise CheckFailed(f"could not remove {len(left)} files or folders: {'; '.join(left)}", next=step)

@@ -70,8 +70,10 @@ def _put_group(data: Record, name: str, base: Values, group: Values) -> Iterator
         changed = [key for key in _SEEN if after.get(key) != before.get(key)]
         if changed:
             path = f"groups.{name}.initContainers.{step}.{changed[0]}"
-            what = f"{path} cannot be set for one group on this machine"
-            yield Problem(what=what, path=path, next=f"set it for all: --spec-set prepare.{step}.{changed[0]}=...")
+            what = f"local runs cannot set {path} for a single group"
+            yield Problem(
+                what=what, path=path, next=f"set it for all groups: --spec-set prepare.{step}.{changed[0]}=..."
+            )
     for process, values in sub(group, "containers").items():
         path = f"groups.{name}.containers.{process}"
         yield from _put_process(_process(data, name, process), sub(base, "containers", process), values, path)
@@ -89,8 +91,8 @@ def _put_process(process: Record, base: Values, values: Any, path: str) -> Itera
         env.pop(variable, None)
     for variable, value in values["env"].items():
         if isinstance(value, Mapping) and value != before.get(variable):
-            what = f"the value of {variable} comes from the cluster, which is not here"
-            yield Problem(what=what, path=f"{path}.env.{variable}", next="give it a text")
+            what = f"the value of {variable} comes from the cluster, and a local run has none"
+            yield Problem(what=what, path=f"{path}.env.{variable}", next="set it to a text")
         elif value != before.get(variable):
             env[variable] = printed(value)
 

@@ -63,9 +63,11 @@ def choose(volumes: Sequence[Volume], names: Sequence[str]) -> list[Volume]:
     fitting = {name: [one for one in volumes if name in (one.name, one.full_name)] for name in names}
     known = ", ".join(one.full_name for one in volumes) or "none"
     if missing := [name for name, ones in fitting.items() if not ones]:
-        raise NotFound(f"volumes that are not there: {', '.join(missing)}", next=f"the volumes here: {known}")
+        raise NotFound(f"unknown volumes: {', '.join(missing)}", next=f"volumes of this machine: {known}")
     if several := [name for name, ones in fitting.items() if len(ones) > 1]:
-        raise NotFound(f"several experiments have a volume {', '.join(several)}", next=f"the volumes here: {known}")
+        raise NotFound(
+            f"several experiments have a volume {', '.join(several)}", next=f"give EXPERIMENT/VOLUME: {known}"
+        )
     chosen = list({ones[0].full_name: ones[0] for ones in fitting.values()}.values())
     used = [f"{one.full_name} (by {', '.join(one.used_by)})" for one in chosen if one.used_by]
     if used:

@@ -61,14 +61,16 @@ def parse_reference(text: str) -> Reference:
     host, slash, path = rest.partition("/")
     if not slash or not ("." in host or ":" in host or host == "localhost"):
         if text.startswith("oci://"):
-            raise SpecError.one(f'"{text}" names no registry', next="write it as oci://HOST/PATH")
+            raise SpecError.one(f'"{text}" has no registry', next="write it as oci://HOST/PATH")
         host, path = "registry-1.docker.io", rest if slash else f"library/{rest}"
     host = "registry-1.docker.io" if host in ("docker.io", "index.docker.io") else host
     path, at, tag = path.partition("@")
     if not at:
         path, _, tag = path.partition(":")
     if not _NAME.fullmatch(path) or (tag and not at and not _TAG.fullmatch(tag)):
-        raise SpecError.one(f'"{text}" is no place in a registry', next="lower case: HOST/PATH[:TAG]")
+        raise SpecError.one(
+            f'"{text}" is not a valid place in a registry', next="write it in lower case: HOST/PATH[:TAG]"
+        )
     return Reference(host=host, repository=path, tag=tag)
 
 
@@ -159,15 +161,18 @@ class Registry:
         there = self.manifest(repository, tag)
         if there is not None and there.digest != digest:
             raise Conflict(
-                f"{self.host}/{repository}:{tag} is there already, with other content",
-                f"{there.digest} instead of {digest}",
-                "a published version never changes: push another one",
+                f"{self.host}/{repository}:{tag} already exists with other content",
+                f"digest {there.digest}, not {digest}",
+                "push another version: a published one never changes",
             )
         return there is not None
 
     def _check(self, data: bytes, digest: str) -> None:
         if f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
-            raise ToolFailed(f"{self.host} sent other content than {digest}", next="try again; tell who runs it")
+            raise ToolFailed(
+                f"{self.host} sent content that does not match {digest}",
+                next="retry; if it persists, report it to the registry's operator",
+            )
 
     def _ask(
         self,
@@ -190,7 +195,7 @@ class Registry:
             answer = self._send(method, path, headers or {}, body, " ".join(scopes))
         if answer.status in ok:
             return answer
-        hint = self._login_hint() if answer.status in (401, 403) else "look at the registry's log"
+        hint = self._login_hint() if answer.status in (401, 403) else "see the log of the registry"
         raise ToolFailed(
             f"{self.host} answered {answer.status} to {method} {urlsplit(path).path}: {answer.text}", next=hint
         )
@@ -212,21 +217,23 @@ class Registry:
         basic = base64.b64encode(f"{login.user}:{login.password}".encode()).decode() if login.user else ""
         if kind.lower() == "basic":
             if not basic:
-                raise ToolFailed(f"{self.host} wants a password", next=self._login_hint())
+                raise ToolFailed(f"{self.host} requires a password", next=self._login_hint())
             self._tokens[" ".join(scopes)] = f"Basic {basic}"
             return
         facts = dict(_CHALLENGE.findall(rest))
         realm = urlsplit(facts.get("realm", ""))
         is_safe = realm.scheme == "https" or (realm.scheme == "http" and self._transport.may_be_plain(realm.netloc))
         if kind.lower() != "bearer" or not is_safe:
-            raise ToolFailed(f"{self.host} wants an authentication that is unknown or unsafe: {kind}")
+            raise ToolFailed(f"{self.host} requires an unknown or unsafe kind of authentication: {kind}")
         query = [("service", facts["service"])] if "service" in facts else []
         query += [("scope", scope) for scope in scopes]
         headers = {"Authorization": f"Basic {basic}"} if basic else {}
         answer = self._transport.exchange("GET", realm._replace(query=urlencode(query)), headers)
         token = _token_of(answer)
         if answer.status != 200 or not token:
-            raise ToolFailed(f"{realm.netloc} gave no token for {self.host} ({answer.status})", next=self._login_hint())
+            raise ToolFailed(
+                f"{realm.netloc} returned no token for {self.host} (status {answer.status})", next=self._login_hint()
+            )
         self._tokens[" ".join(scopes)] = f"Bearer {token}"
 
 

@@ -90,7 +90,7 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
         if not dry_run:
             there = folder / chart.file_name
             if there.exists() and there.read_bytes() != chart.archive:
-                raise Conflict(f"{there} is there already, with other content", next="package another version")
+                raise Conflict(f"{there} already exists with other content", next="package another version: --version")
             # The archive first: an index never lists a missing file.
             write_file(there, chart.archive)
             if chart.provenance is not None:
@@ -131,7 +131,7 @@ def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url
         if other.get("digest") == digest:
             return text
         raise Conflict(
-            f"{name} {version} is listed already, with other content",
+            f"{name} {version} is already in the index with other content",
             f"digest {str(other.get('digest'))[:12]}",
             "package it under another version: --version",
         )
@@ -149,7 +149,9 @@ def _read(text: str) -> Values:
     if not isinstance(entries, dict) or not all(
         isinstance(versions, list) and all(isinstance(each, dict) for each in versions) for versions in entries.values()
     ):
-        raise SpecError.one("this is no index of a chart repository", "index.yaml", "restore it, or begin another")
+        raise SpecError.one(
+            "this is not the index of a chart repository", "index.yaml", "restore it, or use another folder"
+        )
     return {"entries": entries}
 
 
@@ -244,11 +246,13 @@ def _header(entry: Entry, within: str) -> tarfile.TarInfo:
 def add_layer(media_type: str, manifest: bytes, config: bytes, layer: Layer) -> tuple[Blob, Blob, Blob]:
     """Return config, layer and manifest of the image with `layer` on top. Raises SpecError."""
     if media_type not in _LAYER_TYPES:
-        raise SpecError.one(f"the image is of an unknown format: {media_type}", next="build it again with a newer tool")
+        raise SpecError.one(f"the image has an unknown format: {media_type}", next="build it with a newer tool")
     image, settings = as_map(manifest), as_map(config)
     files, layers, named = settings.get("rootfs"), image.get("layers"), image.get("config")
     if not isinstance(files, dict) or not isinstance(layers, list) or not isinstance(named, dict):
-        raise SpecError.one("the base is no image: it has no root file system", next="give one that containers run")
+        raise SpecError.one(
+            "the base is not a container image: it has no root file system", next="give another base image"
+        )
     settings["rootfs"] = {**files, "diff_ids": [*files.get("diff_ids", []), layer.diff_id]}
     history = settings.get("history")
     if isinstance(history, list):
@@ -288,9 +292,9 @@ def as_map(data: bytes) -> dict[str, object]:
     try:
         value = json.loads(data)
     except ValueError as error:
-        raise SpecError.one(f"the base is no image: {error}") from error
+        raise SpecError.one(f"the base is not a container image: {error}") from error
     if not isinstance(value, dict):
-        raise SpecError.one("the base is no image")
+        raise SpecError.one("the base is not a container image")
     return value
 
 

@@ -134,8 +134,8 @@ class Access:
 
 
 def _unreadable(flag: str, path: str, error: OSError) -> SpecError:
-    reason = "it holds no certificate and key" if isinstance(error, ssl.SSLError) else error.strerror
-    return SpecError.one(f"cannot use {path}: {reason}", flag, "give a file in PEM")
+    reason = "it does not contain a certificate and a key" if isinstance(error, ssl.SSLError) else error.strerror
+    return SpecError.one(f"cannot use {path}: {reason}", flag, "give a PEM file")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,7 +230,7 @@ def _unreachable(host: str, error: Exception) -> ToolFailed:
         cause = inner
     what = f"cannot reach {host}: {cause}"
     if isinstance(cause, ssl.SSLCertVerificationError):
-        return ToolFailed(what, next="give the authority that signed it: --ca-file FILE")
+        return ToolFailed(what, next="give the certificate of its authority: --ca-file FILE")
     if isinstance(cause, ssl.SSLError):
-        return ToolFailed(what, next="if it speaks plain HTTP: --plain-http")
-    return ToolFailed(what, next="check the address, and that it runs")
+        return ToolFailed(what, next="if the registry has no TLS: --plain-http")
+    return ToolFailed(what, next="check the address, and that the registry is running")

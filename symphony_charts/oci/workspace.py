@@ -64,7 +64,7 @@ def read_ignore(text: str, at: str = ".dockerignore") -> Ignore:
         try:
             patterns.append(_Pattern(expression=_expression(glob), takes_in=takes_in))
         except (re.error, ValueError) as error:
-            problems.append(Problem(what=f'"{words}" is no pattern: {error}', path=f"{at}:{number}"))
+            problems.append(Problem(what=f'"{words}" is not a valid pattern: {error}', path=f"{at}:{number}"))
     if problems:
         raise SpecError(problems)
     return Ignore(tuple(patterns))
@@ -87,7 +87,7 @@ def _clean_path(path: str) -> str:
 
 def _expression(glob: str) -> re.Pattern[str]:
     if not glob:
-        raise ValueError("nothing follows the !")
+        raise ValueError("it has nothing after the !")
     rest = glob.removeprefix("**")
     if rest != glob and not any(character in rest for character in "*?[]\\"):
         # Docker compares the end of the path in this case: `**b` matches any path that ends with b.
@@ -130,7 +130,7 @@ def read_workspace(folder: Path) -> list[Entry]:
     Raises NotFound without the folder, SpecError if a file cannot be read.
     """
     if not folder.is_dir():
-        raise NotFound(f"no folder {folder}", next="give the folder whose files the image shall have")
+        raise NotFound(f"the folder {folder} does not exist", next="give the folder with the files for the image")
     try:
         rules = folder / ".dockerignore"
         ignore = read_ignore(rules.read_text(encoding="utf-8"), str(rules)) if rules.is_file() else Ignore()
@@ -176,14 +176,16 @@ def patch_image(
     """
     source, target = _source(base), parse_reference(repository)
     if target.tag:
-        raise SpecError.one(f'"{repository}" has a tag', next="give HOST/PATH alone: the tag comes from the content")
+        raise SpecError.one(
+            f'"{repository}" has a tag', next="give only HOST/PATH: symph makes the tag from the content"
+        )
     reach = access or Access()
     from_there = reach if source.host == target.host else Access()
     with Registry(source.host, from_there) as there, Registry(target.host, reach) as here:
         work = _Patch(source=source, target=target, there=there, here=here, entries=entries, dry_run=dry_run)
         top = there.manifest(source.repository, source.tag)
         if top is None:
-            raise NotFound(f"no image {base}", next="look at its name and tag")
+            raise NotFound(f"the image {base} does not exist", next="check its name and tag")
         patched, names = work.index(top, platforms) if top.media_type in INDEX_TYPES else work.image(top, platforms)
         tag = f"workspace-{patched.digest.removeprefix('sha256:')[:16]}"
         is_new = here.manifest(target.repository, tag) is None
@@ -226,14 +228,14 @@ class _Patch:
         lacking = set(platforms) - {listed.platform for listed in wanted}
         if lacking or not wanted:
             raise SpecError.one(
-                f"{self.source} is not made for {', '.join(sorted(lacking)) or 'Linux'}",
-                next=f"it is made for {', '.join(listed.platform for listed in manifests) or 'nothing that we know'}",
+                f"{self.source} does not support {', '.join(sorted(lacking)) or 'Linux'}",
+                next=f"it supports {', '.join(listed.platform for listed in manifests) or 'no known platform'}",
             )
         patched = []
         for listed in wanted:
             manifest = self.there.manifest(self.source.repository, listed.digest)
             if manifest is None:
-                raise NotFound(f"{self.source} lists {listed.digest}, which is not there")
+                raise NotFound(f"{self.source} lists {listed.digest}, which does not exist")
             patched.append((listed, self.image(manifest, ())[0]))
         if not self.dry_run:
             for _, blob in patched:
@@ -246,7 +248,7 @@ class _Patch:
         settings = as_map(config)
         platform = f"{settings.get('os', 'linux')}/{settings.get('architecture', 'amd64')}"
         if platforms and platform not in platforms:
-            raise SpecError.one(f"{self.source} is made for {platform} alone", next="leave --platform out")
+            raise SpecError.one(f"{self.source} supports only {platform}", next="remove --platform")
         running = settings.get("config")
         folder = str(running.get("WorkingDir") or "/") if isinstance(running, dict) else "/"
         layer = layer_of(self.entries, folder)
@@ -273,5 +275,5 @@ class _Patch:
 def _digest_of(descriptor: object) -> str:
     digest = descriptor.get("digest") if isinstance(descriptor, dict) else None
     if not isinstance(digest, str) or not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
-        raise SpecError.one("the base is no image: a digest is missing")
+        raise SpecError.one("the base is not a container image: a digest is missing")
     return digest

@@ -243,8 +243,8 @@ def _decide_pod(pod: Pod, experiment: Experiment, pools: Pools | None, problems:
         decisions[name] = replace(decision, process=f"{pod.name}/{name}" if pod.is_group else name)
     pools_named = {decision.pool for decision in decisions.values() if decision.pool}
     if len(pools_named) > 1:
-        what = f"the processes of group {pod.name} are sent to different pools: {', '.join(sorted(pools_named))}"
-        problems.append(Problem(what=what, path=pod.path, next="they share one pod, so they need one pool"))
+        what = f"the processes of group {pod.name} ask for different pools: {', '.join(sorted(pools_named))}"
+        problems.append(Problem(what=what, path=pod.path, next="give them the same pool: they share one pod"))
     return decisions
 
 
@@ -315,8 +315,8 @@ def _shared(pod: Pod, beside: Amounts, problems: list[Problem]) -> dict[str, Pro
         if not shares or not taken:
             continue
         if taken >= whole:
-            what = f"what runs beside {', '.join(shares)} asks for all of the pod's share of {resource}"
-            problems.append(Problem(what=what, path=pod.path, next="ask for less there, or for a larger share"))
+            what = f"the other processes of this pod request all {resource} of the share of {', '.join(shares)}"
+            problems.append(Problem(what=what, path=pod.path, next="request less there, or a larger share"))
             continue
         for name, share in shares.items():
             left = share * (whole - taken) // whole // size

@@ -70,7 +70,7 @@ def decide(assignment: Assignment, pools: Pools | None, *, wants_spot: bool = Fa
     if assignment.assign_to == "node_pool":
         return _on_pool(assignment, _required_pool(assignment, pools), "as asked")
     if assignment.node_pool_name is not None:
-        return _on_pool(assignment, named_pool(assignment.node_pool_name, pools), "the pool was named")
+        return _on_pool(assignment, named_pool(assignment.node_pool_name, pools), "the process names this pool")
     if group_pool:
         count = assignment.gpu_count if assignment.gpu_count is not None else int(assignment.gpu_type is not None)
         asked = msgspec.structs.replace(assignment, gpu_count=count)
@@ -106,8 +106,10 @@ def named_pool(name: str, pools: Pools) -> Pool:
     pool = pools.get(name)
     if pool is None:
         near = nearest(name, pools.names)
-        hint = f"pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
-        raise SpecError.one(f'no node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + hint)
+        hint = f"the pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
+        raise SpecError.one(
+            f'unknown node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + hint
+        )
     return pool
 
 
@@ -132,7 +134,9 @@ def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
 def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
     if assignment.node_pool_name is None:
         mode = assignment.assign_to
-        raise SpecError.one(f"assign_to {mode} needs a node pool", "node_pool_name", f"one of {', '.join(pools.names)}")
+        raise SpecError.one(
+            f"assign_to {mode} needs a node pool", "node_pool_name", f"choose one of {', '.join(pools.names)}"
+        )
     return named_pool(assignment.node_pool_name, pools)
 
 
@@ -140,22 +144,26 @@ def _machine(assignment: Assignment, pool: Pool) -> Decision:
     """Return one n-th of a machine of the pool: of all resources left for pods, rounded down."""
     parts = 1 if assignment.process_per_machine is None else assignment.process_per_machine
     if parts < 1 or parts != int(parts):
-        raise SpecError.one(f"process_per_machine is {parts}", "process_per_machine", "1 is a whole machine")
+        raise SpecError.one(
+            f"process_per_machine is {parts}",
+            "process_per_machine",
+            "use a whole number from 1, which is a whole machine",
+        )
     usable = pool.usable
     gpus, chips = usable.get("nvidia.com/gpu", 0), usable.get("google.com/tpu", 0)
     for name, devices in (("GPU", gpus), ("TPU chip", chips)):
         if devices % parts:
             divisors = ", ".join(str(n) for n in range(1, devices + 1) if devices % n == 0)
-            what = f"{parts} processes cannot share the {devices} {name}s of a machine in pool {pool.name} evenly"
+            what = f"{parts} processes cannot share {devices} {name}s of a machine in pool {pool.name} evenly"
             raise SpecError.one(what, "process_per_machine", f"use one of {divisors}")
     share = "the whole of" if parts == 1 else f"1/{parts} of"
     cpu, memory = usable.get("cpu", 0) // parts, usable.get("memory", 0) // parts // MIB
     reason = f"{share} what {_machine_name(pool)} leaves after system pods: {cores_text(cpu)} CPU, {memory} MiB"
     exclusive = bool(assignment.exclusive) and parts > 1
     if parts == 1:
-        reason += "; alone on its node, nothing is left for another pod"
+        reason += "; the pod fills its node"
     elif exclusive:
-        reason += "; other pods are kept off the node by anti-affinity"
+        reason += "; anti-affinity keeps other pods off the node"
     return Decision(
         mode=assignment.assign_to,
         pool=pool.name,
@@ -201,10 +209,10 @@ def _gpu_pools(pools: Pools) -> str:
 def _on_pool(assignment: Assignment, pool: Pool, reason: str) -> Decision:
     gpus, has = assignment.gpu_count or 0, pool.usable.get("nvidia.com/gpu", 0)
     if gpus > has:
-        raise SpecError.one(f"{gpus} GPUs are asked of pool {pool.name}, whose nodes have {has}", "gpu_count")
+        raise SpecError.one(f"the process requests {gpus} GPUs, and nodes of pool {pool.name} have {has}", "gpu_count")
     if assignment.gpu_type is not None and not gpu_matches(assignment.gpu_type, pool.gpu_type):
         what = f"pool {pool.name} has {pool.gpu_type or 'no GPUs'}, not {assignment.gpu_type}"
-        raise SpecError.one(what, "gpu_type", "leave it out, or name another pool")
+        raise SpecError.one(what, "gpu_type", "remove gpu_type, or name another pool")
     return _as_asked(
         assignment,
         pool=pool.name,
@@ -248,7 +256,7 @@ def _best_fit(assignment: Assignment, pools: Pools, *, wants_spot: bool) -> Deci
     if not fitting:
         # Nothing fits: the plan reports it with the nearest fix, and the pod must still tolerate the device there.
         tolerations = (DEVICE_TOLERATIONS["nvidia.com/gpu"],) if gpus else ()
-        reason = "no pool with such GPUs is large enough" if gpus else "no pool without GPUs is large enough"
+        reason = "no pool with these GPUs is large enough" if gpus else "no pool without GPUs is large enough"
         return _as_asked(assignment, gpus=gpus or None, tolerations=tolerations, reason=reason)
     pool = min(fitting, key=lambda pool: _waste(pool, need, wants_spot=wants_spot))
     others = sorted(other.name for other in fitting if other is not pool)
@@ -279,15 +287,15 @@ def _waste(pool: Pool, need: dict[str, int], *, wants_spot: bool) -> tuple[objec
 
 def _blind(assignment: Assignment) -> Decision:
     if assignment.assign_to in ("machine", "gpu") and assignment.cpu is None:
-        what = f"assign_to {assignment.assign_to} needs to know the node pools"
-        raise SpecError.one(what, "", "set placement.pools to the cluster's file, or give --pools FILE")
+        what = f"assign_to {assignment.assign_to} needs the node pools"
+        raise SpecError.one(what, "", "set placement.pools to a file that describes them, or give --pools FILE")
     name = assignment.node_pool_name
     return _as_asked(
         assignment,
         pool=name or "",
         selector=() if name is None else ((GKE_POOL_LABEL, name),),
         tolerations=(DEVICE_TOLERATIONS["nvidia.com/gpu"],) if assignment.gpu_count else (),
-        reason="no cluster file was given: taken as asked",
+        reason="without a file of node pools, the requests stay unchanged",
     )
 
 
@@ -325,8 +333,8 @@ def _label(pool: Pool, key: str, *, required: bool = True) -> int:
     if text is None and not required:
         return 0
     if text is None or not text.isdecimal():
-        what = f'pool {pool.name} has no label "{key}" as Cloudwise writes it'
-        raise SpecError.one(what, pool.source, "leave out formula: symphony")
+        what = f'pool {pool.name} has no numeric label "{key}", which formula: symphony needs'
+        raise SpecError.one(what, pool.source, "remove formula: symphony")
     return int(text)
 
 
@@ -345,7 +353,7 @@ def _first(assignment: Assignment, pools: Pools) -> Pool:
         return pool
     values = {key: getattr(assignment, key) for key in ("cpu", "memory_m", "gpu_type", "gpu_count")}
     asked = ", ".join(f"{key}={value}" for key, value in values.items() if value is not None)
-    raise PlacementError(f"no node pool is large enough for {asked}", pools.source, "leave out formula: symphony")
+    raise PlacementError(f"no node pool is large enough for {asked}", pools.source, "remove formula: symphony")
 
 
 def _requests(

@@ -125,5 +125,5 @@ def slice_hosts(topology: str, chips_per_host: int) -> int:
     """
     sides = topology.lower().split("x")
     if not all(side.isdecimal() and int(side) > 0 for side in sides) or len(sides) not in (2, 3):
-        raise ValueError(f'"{topology}" is no TPU topology such as 4x4 or 2x2x4')
+        raise ValueError(f'"{topology}" is not a TPU topology, such as 4x4 or 2x2x4')
     return max(1, math.prod(map(int, sides)) // max(1, chips_per_host))

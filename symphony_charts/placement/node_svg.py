@@ -38,7 +38,7 @@ def draw_nodes(plan: Plan) -> str:
     for use in plan.uses:
         y = _pool(plan, use, parts, y + 26)
     if not plan.uses:
-        parts.append(_text(MARGIN, y + 30, "No pod has a place.", fill=MUTED))
+        parts.append(_text(MARGIN, y + 30, "No pod fits on a node.", fill=MUTED))
         y += 40
     return _svg(WIDTH, y + MARGIN, parts, f"Plan of {plan.experiment}")
 

@@ -28,7 +28,7 @@ from symphony_charts.placement.remediation import with_remediations
 # Beyond this many demands times classes of nodes, trying other orders costs more than it gains.
 _MOST_WORK = 4096
 _WAIT_OR_GROW = "wait until they run, delete them, or raise max_nodes"
-_ONE_NODE_MORE = "raise max_nodes, or give a pool for them: they run on nodes without taints"
+_ONE_NODE_MORE = "raise max_nodes, or give them a pool without taints"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,17 +160,19 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group], pools: Pools) -> It
     for group in groups:
         shape = cluster.demands[group.demand].shape
         if named[group.demand]:
-            why = "it asks for a node by name, and no one knows the names of nodes to come"
+            why = "it requests a node by name, and names of future nodes are unknown"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         elif group.verdict != "NO" and (limit := _limit_of(shape.namespace, pools)):
-            yield replace(group, verdict="UNKNOWN", why=f"{limit} may refuse its pods, and is not considered", next="")
+            yield replace(
+                group, verdict="UNKNOWN", why=f"{limit} may refuse its pods; symph does not check it", next=""
+            )
         elif (rules := cluster.unknown[group.demand]) and (shape.is_unruly or group.verdict != "NO"):
-            yield replace(group, verdict="UNKNOWN", why=f"{', '.join(rules)}: outside of the model", next="")
+            yield replace(group, verdict="UNKNOWN", why=f"symph does not model {', '.join(rules)}", next="")
         elif group.verdict == "NO" and (uncertainty := _why_no_is_uncertain(cluster, group.demand)):
             why = f"{group.why}; but {uncertainty[0]}" if cluster.fits[group.demand] else uncertainty[0]
             yield replace(group, verdict="UNKNOWN", why=why, next=uncertainty[1])
         elif unruly and (group.verdict != "NO" or cluster.fits[group.demand]):
-            why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown) or 'it asks for one by name'}"
+            why = f"{unruly.name} may take any node: {', '.join(unruly.shape.unknown) or 'it requests one by name'}"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         else:
             yield group
@@ -245,14 +247,14 @@ def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Gr
             verdict: Verdict = "PACKABLE"
             if proven:
                 verdict, nxt = "PROVEN", ""
-                why = f"any order of the scheduler places {'it' if count == 1 else f'all {count}'}"
+                why = f"the scheduler places {'it' if count == 1 else f'all {count}'} in any order"
             elif missing:
                 missing -= min(missing, count)
                 verdict = "NO" if is_certain else "UNKNOWN"
                 why, nxt = left_over
             elif not is_roomy():
                 verdict, nxt = "UNKNOWN", _ONE_NODE_MORE
-                why = "a packing exists, but it leaves no room for the pods of kube-system"
+                why = "it fits, but leaves no room for the pods of kube-system"
             else:
                 why, nxt = _packable_text(loads, number)
             yield Group(name=name, count=count, verdict=verdict, why=why, next=nxt, demand=number)
@@ -261,12 +263,12 @@ def _groups(loads: _Loads, packing: Packing, *, is_certain: bool) -> Iterator[Gr
 def _packable_text(loads: _Loads, number: int) -> tuple[str, str]:
     cluster = loads.own
     if not is_whole(cluster, number):
-        return "a packing exists; the scheduler may spread it over several slices", "pin it to one pool with assign_to"
+        return "it fits, but the scheduler may spread it over several slices", "pin it to one pool with assign_to"
     for rivals, step, without in loads.rivals:
         if without.holds(number):
-            return f"a packing exists, but {rivals} may take its place", step
-    return "a packing exists, but an unlucky order of smaller pods may miss it", (
-        "give it a pool or a higher priority of its own, or raise max_nodes"
+            return f"it fits, but {rivals} may take its place", step
+    return "it fits, but not if the scheduler places smaller pods first", (
+        "give it its own pool or a higher priority, or raise max_nodes"
     )
 
 

@@ -93,11 +93,13 @@ def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iter
         yield f"the same nodes: ${spot:.2f}/h as spot"
     if hours is not None and total:
         times = f"{hours:g} h" + (f" x {trials} trials" if trials > 1 else "")
-        yield f"for {times}: ${total * hours * trials:.2f}" + (" and what has no price" if unpriced(plan) else "")
+        yield f"for {times}: ${total * hours * trials:.2f}" + (
+            " plus the parts without a price" if unpriced(plan) else ""
+        )
     yield from (f"no price: {text}" for text in unpriced(plan))
     origins = [f"{what}, {date} ({source})" for what, date, source in _origins(plan)]
     if origins:
-        yield f"{'; '.join(origins)}; disks, traffic and the cluster's fee are not in them"
+        yield f"{'; '.join(origins)}; disks, traffic and the cluster's fee are extra"
 
 
 GPU, TPU = "nvidia.com/gpu", "google.com/tpu"
@@ -140,7 +142,7 @@ def plan_sentence(plan: Plan) -> str:
     on = f"{nodes} node{'s' if nodes != 1 else ''}"
     worst = next(iter(group_rows(plan)), None)
     if worst is None:
-        return f"{name} asks for no pod."
+        return f"{name} requests no pods."
     lost = [group for group in plan.groups if group.verdict == worst.verdict]
     who = worst.name if len(lost) == 1 else f"{worst.name} and {len(lost) - 1} more"
     if worst.verdict == "PROVEN":
@@ -150,7 +152,7 @@ def plan_sentence(plan: Plan) -> str:
     if worst.verdict == "PACKABLE":
         return f"{name} fits on {on}, but the scheduler may miss it: {who} is not guaranteed to schedule."
     if worst.verdict == "UNKNOWN":
-        return f"It is not known whether {name} fits: {who}, {worst.why}."
+        return f"symph cannot tell if {name} fits: {who}, {worst.why}."
     return f"{name} does not fit: {who}, {worst.why}."
 
 
@@ -163,7 +165,7 @@ def total_line(plan: Plan) -> str:
     total = priced_total(plan)
     cost = f"${total:.2f}/h"
     if unpriced(plan):
-        cost = f"{cost} and what has no price" if total else "no price"
+        cost = f"{cost} plus the parts without a price" if total else "no price"
     systems = sorted(
         {f"{use.pool.system.get('cpu', 0)}m/{use.pool.system.get('memory', 0) >> 20}Mi" for use in plan.uses}
     )
@@ -219,7 +221,7 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
     found = []
     for number, pool in enumerate(plan.pools.pools):
         per_node = max((n for node, n in rooms.items() if plan.cluster.classes[node].pool == number), default=0)
-        blocks = [text for _, text in obstacles(demand.shape, pool)] or ["whole TPU slices or present pods block it"]
+        blocks = [text for _, text in obstacles(demand.shape, pool)] or ["TPU slices or other pods block it"]
         found.append((used.get(pool.name, 0), per_node, pool.name, [] if per_node else blocks))
     found.sort(key=lambda row: (-row[0], -row[1], row[2]))
     reasons = [d.reason for d in plan.decisions if d.process.split("/")[0] == group.name]

@@ -85,10 +85,10 @@ def secret_object(
     keys = [key_of(file) for file in experiment.secrets]
     missing = [key for key in keys if key not in contents]
     if missing:
-        raise SpecError.one(f'no content for secret "{missing[0]}"', "secrets")
+        raise SpecError.one(f'secret "{missing[0]}" has no content', "secrets")
     size = sum(len(contents[key]) for key in keys)
     if size > _MAX_SECRET_BYTES:
-        raise SpecError.one(f"the secrets hold {size} bytes; Kubernetes takes 1 MiB", "secrets")
+        raise SpecError.one(f"the secrets have {size} bytes; Kubernetes allows 1 MiB", "secrets")
     labels = {"app.kubernetes.io/managed-by": "symph", "symph.dev/experiment": experiment.name}
     if release:
         labels["app.kubernetes.io/instance"] = release
@@ -164,8 +164,8 @@ def _encrypt_manifest(manifest: bytes, path: str, folder: Path) -> bytes:
     if ended.status:
         reasons = ended.error_text.strip().splitlines()
         raise ended.failure(
-            f"sops did not encrypt: {reasons[-1] if reasons else 'no reason given'}",
+            f"sops failed: {reasons[-1] if reasons else 'no reason given'}",
             path,
-            "write a .sops.yaml beside the spec",
+            "write a .sops.yaml with a rule for this file beside the spec",
         )
     return ended.stdout

@@ -121,7 +121,7 @@ def disguises(part: bytes) -> Iterator[tuple[str, bytes]]:
 
     `decoding` handles other codes. It cannot decode base64 mixed with binary data, or escapes in quotes.
     """
-    yield "in the clear", part
+    yield "in plain text", part
     for text in _base64_forms(part):
         yield "in base64", text
     decoded = part.decode("utf-8", "replace")
@@ -153,7 +153,7 @@ _HIDDEN = "***"
 class Leak:
     """A found secret and its place; `name` is the name of the secret, never its value.
 
-    `line` counts from 1 if the file contains the secret in the clear, else it is 0.
+    `line` counts from 1 if the file contains the secret in plain text, else it is 0.
     """
 
     path: str
@@ -172,7 +172,7 @@ class Leak:
         return _remediation(self.fingerprint)
 
     def __str__(self) -> str:
-        return f"{self.path}{f':{self.line}' if self.line else ''} holds {self.name} ({self.how})"
+        return f"{self.path}{f':{self.line}' if self.line else ''} contains {self.name} ({self.how})"
 
 
 class Allowance(Protocol):
@@ -272,7 +272,7 @@ class Guard:
         for view in looked:
             if view.is_cut:
                 found = Found(rule=f"packed:{view.path.rpartition('/')[2]}", secret=b"", start=0)
-                yield from self._kept(view, [found], "more than can be looked through")
+                yield from self._kept(view, [found], "more data than symph can search")
             elif not is_large_binary(view.data):
                 yield from self._kept(view, search(view.data, view.path))
 
@@ -308,14 +308,12 @@ class Guard:
     def _kept(self, view: View, findings: Iterable[Found], name: str = "", how: str = "") -> Iterator[Leak]:
         """Yield the leaks that are not allowed; without a `name`, findings by a rule of `rules`."""
         layers = ", ".join(f"in {layer}" for layer in view.layers)
-        how = ", ".join(filter(None, (layers, how))) or "in the clear"
+        how = ", ".join(filter(None, (layers, how))) or "in plain text"
         for found in findings:
             if any(_covers(allowance, found, view.path) for allowance in self._allowed):
                 continue
             line = 0 if name or view.layers else view.data.count(b"\n", 0, found.start) + 1
-            yield Leak(
-                path=view.path, name=name or f"a secret by the rule {found.rule}", how=how, line=line, found=found
-            )
+            yield Leak(path=view.path, name=name or f"a secret (rule {found.rule})", how=how, line=line, found=found)
 
 
 def _words_of(name: str) -> bytes:
@@ -349,11 +347,11 @@ def _raise(leaks: list[Leak]) -> None:
         others.append(f"{len(leaks) - _MOST_SHOWN} more")
     what = "; ".join([str(leaks[0]), *others])
     allowed = "' '".join(dict.fromkeys(leak.fingerprint for leak in leaks[:_MOST_SHOWN]))
-    raise Conflict(f"{what}; nothing was sent", leaks[0].path, _remediation(allowed))
+    raise Conflict(f"{what}; symph sent nothing", leaks[0].path, _remediation(allowed))
 
 
 def _remediation(fingerprints: str) -> str:
     return (
-        "take it out; secrets reach processes as files: `secrets: [PATH]` in the spec; if it is none:"
+        "remove it, and give it to processes as a file: `secrets: [PATH]` in the spec; if it is not a secret:"
         f" symph gitops allow '{fingerprints}' --reason WHY"
     )

@@ -65,7 +65,7 @@ def fetch_certificate(source: str) -> bytes:
     try:
         return Path(source).expanduser().read_bytes()
     except OSError as error:
-        hint = "kubeseal --fetch-cert > FILE, or --cert cluster"
+        hint = "fetch it: kubeseal --fetch-cert > FILE, or use --cert cluster"
         raise SpecError.one(f"cannot read the certificate {source}: {error.strerror}", next=hint) from error
 
 
@@ -73,7 +73,7 @@ def _fetch(address: str) -> bytes:
     parts = urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
         raise SpecError.one(
-            f"{address} has no TLS: the certificate could be replaced on the way", "cert", "use https://"
+            f"{address} has no TLS, so an attacker could replace the certificate", "cert", "use https://"
         )
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme was looked at
@@ -86,17 +86,15 @@ def _fetch(address: str) -> bytes:
 def read_certificate(pem: bytes, at: str = "") -> Certificate:
     """Return the certificate in `pem`. Raises SpecError if it is invalid, ToolMissing without the extra `seal`."""
     if not _IS_INSTALLED:
-        raise ToolMissing("sealing needs the package cryptography", extra="seal")
+        raise ToolMissing("sealing secrets needs the package cryptography", extra="seal")
     try:
         certificate = x509.load_pem_x509_certificate(pem)
     except ValueError as error:
-        hint = "kubeseal --fetch-cert prints the right one"
-        raise SpecError.one("this is no certificate of a sealed-secrets controller", at=at, next=hint) from error
+        hint = "fetch the right one: kubeseal --fetch-cert"
+        raise SpecError.one("this is not a certificate of a sealed-secrets controller", at=at, next=hint) from error
     key = certificate.public_key()
     if not isinstance(key, RSAPublicKey):
-        raise SpecError.one(
-            "the certificate holds no RSA key", at=at, next="kubeseal --fetch-cert prints the right one"
-        )
+        raise SpecError.one("the certificate has no RSA key", at=at, next="fetch the right one: kubeseal --fetch-cert")
     return Certificate(fingerprint=certificate.fingerprint(SHA256()).hex(), public_key=key)
 
 
@@ -108,7 +106,7 @@ def label_of(scope: Scope, namespace: str, name: str) -> bytes:
 def seal(certificate: Certificate, value: bytes, label: bytes, session_key: bytes) -> str:
     """Return `value` sealed with a random `session_key` of 32 bytes, which must never be reused."""
     if len(session_key) != _KEY_BYTES:
-        raise ValueError("sealing takes 32 random bytes")
+        raise ValueError("the session key must have 32 bytes")
     encrypted = certificate.public_key.encrypt(session_key, OAEP(mgf=MGF1(SHA256()), algorithm=SHA256(), label=label))
     body = AESGCM(session_key).encrypt(_NONCE, value, None)
     return base64.b64encode(len(encrypted).to_bytes(2, "big") + encrypted + body).decode()

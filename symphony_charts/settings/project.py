@@ -187,13 +187,15 @@ class Settings(Keys, frozen=True, kw_only=True):
         if name is None and len(names) == 1:
             return names[0]
         if name is None:
-            which = f"--env {' or --env '.join(names)}" if names else "--env NAME, or list environments in .symph.yaml"
+            which = (
+                f"--env {' or --env '.join(names)}" if names else "give --env NAME, or list environments in .symph.yaml"
+            )
             raise UsageError("which environment?", next=which)
         if "=" in name:
-            raise UsageError(f'"{name}" is no environment', next=f"a variable of processes: -E {name}")
+            raise UsageError(f'"{name}" is not an environment', next=f"to set a variable of processes: -E {name}")
         if names and name not in names:
             step = hint(name, names, f"{self.path} has {', '.join(names)}")
-            raise UsageError(f'no environment is called "{name}"', f"{self.path or '.symph.yaml'}, environments", step)
+            raise UsageError(f'unknown environment "{name}"', f"{self.path or '.symph.yaml'}, environments", step)
         return name
 
 
@@ -260,7 +262,7 @@ def read_settings(path: Path) -> Settings:
 def _settings_in(data: object) -> Settings:
     """Return the settings in `data`, in any of the short forms. Raises SpecError with every fault."""
     if not isinstance(data, dict):
-        raise SpecError.one("settings are a map of keys", next="begin with `team:` and `repository:`")
+        raise SpecError.one("the settings must be a map", next="begin with `team:` and `repository:`")
     data = dict(data)
     if isinstance(data.get("repository"), str):
         data["repository"] = {"url": data["repository"]}
@@ -287,13 +289,13 @@ def _settings_in(data: object) -> Settings:
 
 def _faults_of_allowance(data: dict[str, object], path: str) -> Iterator[Problem]:
     if isinstance(reason := data.get("reason"), str) and not reason.strip():
-        yield Problem(what="no reason is given", path=f"{path}.reason", next="say why it is no secret")
+        yield Problem(what="the reason is empty", path=f"{path}.reason", next="state why it is not a secret")
     has_rule = bool(data.get("rule") or data.get("pattern"))
     if bool(data.get("fingerprint")) == has_rule:
-        what = "it names what may go out in no way, or in two"
+        what = "an exception needs either a fingerprint or a rule"
         yield Problem(what=what, path=path, next="give a fingerprint, or a rule with a path or pattern, or a pattern")
     elif data.get("rule") and not (data.get("path") or data.get("pattern")):
-        yield Problem(what="it switches off a rule in all files", path=path, next="add `path` or `pattern`")
+        yield Problem(what="this disables a rule in all files", path=path, next="add `path` or `pattern`")
     try:
         re.compile(str(data.get("pattern", "")))
     except re.error as error:
@@ -313,17 +315,19 @@ def read_values(path: str) -> Values:
         values = load(_read(path).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise SpecError.one(
-            f"cannot read values: {getattr(error, 'strerror', None) or error}", at=path, next="give a YAML or JSON file"
+            f"cannot read the values: {getattr(error, 'strerror', None) or error}",
+            at=path,
+            next="give a YAML or JSON file",
         ) from error
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise SpecError.one("a values file holds a map", at=path, next="begin it with KEY: VALUE")
+        raise SpecError.one("a values file must be a map", at=path, next="begin it with KEY: VALUE")
     if "processes" in values:
         # No chart value has this name.
-        what = f"{path} is an experiment, and -f takes values of its chart"
+        what = f"{path} is an experiment, and -f takes a values file"
         raise SpecError.one(
-            what, at=path, next="give it without -f; a value of its chart: --set groups.NAME.replicas=2"
+            what, at=path, next="give it without -f; to set a value of its chart: --set groups.NAME.replicas=2"
         )
     return values
 
@@ -335,9 +339,13 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         # Helm would replace invalid characters.
         what = f"the file of --set-file is not UTF-8 text: {error.reason} at byte {error.start}"
-        raise SpecError.one(what, at=path, next="put it under `configs` in the spec, which takes any bytes") from error
+        raise SpecError.one(
+            what, at=path, next="list the file under `configs` in the spec, which allows any bytes"
+        ) from error
     except (OSError, ValueError) as error:
-        raise SpecError.one(f"cannot read the file of --set-file: {error}", at=path, next="name a file") from error
+        raise SpecError.one(
+            f"cannot read the file of --set-file: {error}", at=path, next="give a readable file"
+        ) from error
 
 
 def _read(path: str) -> bytes:

@@ -73,7 +73,7 @@ class SymphonyConfig:
         Raises ValueError if the field has a handler.
         """
         if field in self._handlers:
-            raise ValueError(f'the configuration field "{field}" is registered already')
+            raise ValueError(f'the configuration field "{field}" is already registered')
         self._handlers[field] = handler
         if field in self._waiting:
             setattr(self, field, handler(self._waiting.pop(field)))
@@ -84,7 +84,7 @@ class SymphonyConfig:
             handler = self._handlers.get(field)
             if handler is None:
                 handlers = ", ".join(sorted(self._handlers))
-                warnings.warn(f'no configuration field "{field}" (known: {handlers}); ignored', stacklevel=2)
+                warnings.warn(f'ignored the unknown configuration field "{field}" (known: {handlers})', stacklevel=2)
             else:
                 setattr(self, field, handler(value))
 
@@ -111,7 +111,9 @@ def find_config_file(folder: Path | None = None) -> Path | None:
     if chosen:
         path = Path(chosen).expanduser()
         if not path.is_file():
-            raise NotFound(f"${_GLOBAL} names no file: {chosen}", next=f"unset {_GLOBAL}, or write that file")
+            raise NotFound(
+                f"the file of ${_GLOBAL} does not exist: {chosen}", next=f"unset {_GLOBAL}, or write that file"
+            )
         return path
     return only_file(Path.home(), _NAMES)
 
@@ -120,12 +122,12 @@ def _read(path: Path) -> dict[str, object]:
     try:
         data = load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is no text"
+        why = error.strerror if isinstance(error, OSError) else "it is not text"
         raise NotFound(f"cannot read the configuration {path}: {why}", at=str(path)) from error
     except SpecError as error:
         raise SpecError(error.problems, at=str(path)) from error
     if not isinstance(data, dict):
-        raise SpecError.one("a configuration file is a map of fields", at=str(path))
+        raise SpecError.one("a configuration file must be a map of fields", at=str(path))
     return data
 
 
@@ -143,7 +145,7 @@ def save_experiment(experiment: Experiment, *, force: bool = False) -> Path | No
     path = Path(folder).expanduser() / experiment.name / _FILE
     text = to_yaml(experiment).encode()
     if not force and path.exists():
-        what = f'an experiment "{experiment.name}" is saved already'
+        what = f'an experiment "{experiment.name}" is already saved'
         raise Conflict(what, at=str(path), next="pass force=True to replace it, or choose another name")
     write_file(path, text)
     return path

@@ -185,13 +185,13 @@ def _remove(data: Any, path: str) -> None:
 def to_record(data: object) -> Experiment:
     """Return the record as written, without checks of names and references."""
     if not isinstance(data, dict):
-        what = "the experiment is empty" if data is None else "an experiment is a map of keys"
+        what = "the experiment is empty" if data is None else "an experiment must be a map"
         raise SpecError.one(what, next="begin with `name:` and `processes:`")
     try:
         expanded, problems = expand(data)
         record = None if problems else _convert(_in_order(data, expanded))
     except RecursionError as error:
-        raise SpecError.one("nested too deeply", next="an experiment needs no such depth") from error
+        raise SpecError.one("the spec has too many levels", next="use fewer levels") from error
     if record is not None:
         return record
     raise SpecError([*problems, *experiment_faults(expanded)])
@@ -333,7 +333,7 @@ def _unknown(name: str, path: str, known: Mapping[str, Any], spec: Mapping[str, 
     for group, inner in sub(spec, "groups").items():
         if name in sub(inner, "processes"):
             step = f"did you mean groups.{group}.processes.{name}?"
-    return Problem(what=f'there is no "{name}" in {path}', next=step)
+    return Problem(what=f'{path} has no "{name}"', next=step)
 
 
 def _remove_nulls(data: Any, assigned: Mapping[str, Any]) -> None:
@@ -359,7 +359,7 @@ def _is_below(path: str, above: str) -> bool:
 
 # Programs write lock files and people review them: one service per line keeps diffs small.
 
-_HEADER = "# Written by symph: ports stay as they are when services come and go. Commit it beside the spec.\n"
+_HEADER = "# Written by symph, so that services keep their ports. Commit it beside the spec.\n"
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

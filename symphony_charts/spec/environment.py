@@ -25,9 +25,9 @@ T = TypeVar("T")
 class Fact(Enum):
     """A fact that a backend knows about a process."""
 
-    ADDRESS = "an address of the own pod that it can listen on"
+    ADDRESS = "an address of the pod that the process can listen on"
     INDEX = "the number of the replica, from 0"
-    REPLICAS = "how many replicas there are"
+    REPLICAS = "the number of replicas"
     RUN = "the identity of the run"
     ATTEMPT = "the number of earlier tries, in a pod that ends"
     CONFIG_DIR = "the folder of the configuration files"

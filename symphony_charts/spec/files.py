@@ -28,7 +28,7 @@ from symphony_charts.spec.sources import ConfigFile, SecretFile
 from symphony_charts.spec.variable_names import parse_env_file
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
-_BEGIN = "symph init NAME makes a spec to begin with"
+_BEGIN = "create a spec: symph init NAME"
 # Other suffixes: the kind of file, and the next step.
 _SCRIPT = ("a shell script", "a spec names what it runs, as in `command: sh` and `args: [{name}]`; " + _BEGIN)
 _ARCHIVE = ("an archive", "give the spec that it was made of; helm install NAME {name} installs a chart")
@@ -135,9 +135,11 @@ def absent(path: Path) -> SpecError:
             return SpecError.one(what, str(path), f"{step}; helm install NAME {path} installs it")
         specs = [item for item in _specs_in(path) if not item.startswith(".")]
         step = f"give one: {', '.join(str(path / item) for item in specs[:4])}" if specs else _BEGIN
-        return SpecError.one(f"the folder {path} holds no experiment.yaml", str(path), step)
+        return SpecError.one(f"the folder {path} has no experiment.yaml", str(path), step)
     if not path.parent.is_dir():
-        return SpecError.one(f"no such file: {path}", str(path), f"there is no folder {path.parent}; {_BEGIN}")
+        return SpecError.one(
+            f"the file {path} does not exist", str(path), f"the folder {path.parent} does not exist; {_BEGIN}"
+        )
     specs = _specs_in(path.parent)
     # A missing default `experiment.*` file means that the folder has no default spec; list its specs.
     others = [item for item in specs if path.stem == "experiment" and not item.startswith(".")]
@@ -147,7 +149,7 @@ def absent(path: Path) -> SpecError:
         step = f"give one: {', '.join(others[:4])}"
     else:
         step = f"give the path of a .yaml, .json or .py; {_BEGIN}"
-    return SpecError.one(f"no such file: {path}", str(path), step)
+    return SpecError.one(f"the file {path} does not exist", str(path), step)
 
 
 def _specs_in(folder: Path) -> list[str]:
@@ -160,7 +162,7 @@ def _specs_in(folder: Path) -> list[str]:
 
 # Characters that a chart's values cannot carry as text (chart traps, rule 14); such files become base64.
 _NOT_TEXT = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
-_HINT = "give a .yaml, .json or .py that you may read"
+_HINT = "give a readable .yaml, .json or .py file"
 _LOCK = ".lock.yaml"
 # The spec from stdin: its paths are relative to the current folder, and the experiment's name names its lock file.
 _STDIN = Path("-")
@@ -288,8 +290,8 @@ def _text_of(path: Path) -> str:
         raise SpecError.one(f"cannot read {path}: {error.strerror}", str(path), _HINT) from error
 
 
-_NO_COMMENTS = ("JSON has no comments", "leave them out, or write the experiment in YAML")
-_JSON_FAULTS = {"/": _NO_COMMENTS, "#": _NO_COMMENTS, "'": ("texts need double quotes", "write them so")}
+_NO_COMMENTS = ("JSON does not allow comments", "remove them, or write the experiment in YAML")
+_JSON_FAULTS = {"/": _NO_COMMENTS, "#": _NO_COMMENTS, "'": ("JSON texts need double quotes", "use double quotes")}
 
 
 def _json(text: str) -> object:
@@ -303,7 +305,7 @@ def _json(text: str) -> object:
     try:
         data: object = json.loads(text, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
-        other = (error.msg, "look at this place, and at the text before it")
+        other = (error.msg, "check this place and the text before it")
         what, step = _JSON_FAULTS.get(text[error.pos : error.pos + 1], other)
         raise SpecError.one(f"not valid JSON: {what}", f"line {error.lineno}:{error.colno}", step) from error
     except RecursionError as error:
@@ -347,11 +349,11 @@ def _env_of(name: str, number: int, folder: Path, problems: list[Problem]) -> di
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         what = f'cannot read "{name}": {reason}'
-        problems.append(Problem(what=what, path=where, next="relative paths count from the folder of the spec file"))
+        problems.append(Problem(what=what, path=where, next="relative paths start at the folder of the spec file"))
         return {}
     if wrong := [key for key, value in env.items() if not may_be_set(key) or _NOT_TEXT.search(value)]:
-        what = f'"{name}" sets {", ".join(wrong)}, which no process can have'
-        problems.append(Problem(what=what, path=where, next="lines are NAME=value, and SYMPH_* belong to symph"))
+        what = f'"{name}" sets {", ".join(wrong)}, which a process cannot have'
+        problems.append(Problem(what=what, path=where, next="write lines NAME=value; names SYMPH_* are reserved"))
     # The values are plain text: `$(NAME)` is no reference in them.
     return {key: re.sub(r"\$(?=[$(])", "$$", value) for key, value in env.items()}
 
@@ -364,11 +366,11 @@ def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]
         data = _resolve(config.file, folder).read_bytes()
     except OSError as error:
         what = f'cannot read "{config.file}": {error.strerror}'
-        problems.append(Problem(what=what, path=where, next="relative paths count from the folder of the spec file"))
+        problems.append(Problem(what=what, path=where, next="relative paths start at the folder of the spec file"))
         return config
     if len(data) > _MAX_CONFIG_BYTES:
-        what = f'"{config.file}" has {len(data):,} bytes; a ConfigMap holds 1 MiB in all'
-        problems.append(Problem(what=what, path=where, next="put it into the image or on a volume"))
+        what = f'"{config.file}" has {len(data):,} bytes; a ConfigMap allows 1 MiB in total'
+        problems.append(Problem(what=what, path=where, next="put the file into the image or on a volume"))
         return config
     try:
         text = data.decode("utf-8")

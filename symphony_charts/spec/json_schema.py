@@ -81,9 +81,9 @@ def decoded(experiment: Experiment) -> Experiment:
 Schema: TypeAlias = "dict[str, Any]"
 
 # Descriptions of keys that are not fields of a record.
-_SHM = "Memory at /dev/shm, and how much, such as `2Gi`"
-_NAME = "The name of the volume; without one the same content is the same volume"
-_TAG = "Which kind of volume it is"
+_SHM = "The size of the memory at /dev/shm, such as `2Gi`"
+_NAME = "The name of the volume; without names, mounts with the same content share a volume"
+_TAG = "The kind of the volume"
 # A name, not an address: no tool fetches it.
 _ID = "urn:symphony-charts:experiment:v1"
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -220,7 +220,7 @@ def _inline_mount(components: dict[str, Schema]) -> Schema:
     kinds = _inline_properties()
     return {
         "type": "object",
-        "description": "A mount with its volume said in place, under one of the volume keys.",
+        "description": "A mount that describes its volume, under one of the volume keys.",
         "properties": {**own, "name": {"description": _NAME, "type": "string"}, **kinds},
         "oneOf": [{"required": [kind] if kind == "shm" else ["at", kind]} for kind in kinds],
         "additionalProperties": False,

@@ -60,17 +60,17 @@ class LocalProcess(Record, frozen=True, kw_only=True):
     """Differences on one machine: a field that is set replaces the field of the process.
 
     Attributes:
-        command: Program in place of the entry point.
-        args: Arguments in place of those of the process.
-        cmds: Shell lines in place of those of the process.
-        preamble: Shell lines before `cmds`, in place of those of the process.
-        shell: What runs `cmds` here.
-        env: Variables that are added, or take the place of namesakes.
-        replicas: How many run here.
-        cwd: Folder in which it starts here.
-        tty: Whether it has a terminal.
-        gpus: GPUs of this machine that it is given.
-        log_size: How long its log may grow before it loses its beginning, such as `10Mi`.
+        command: Program that replaces the entry point.
+        args: Arguments that replace those of the process.
+        cmds: Shell lines that replace those of the process.
+        preamble: Shell lines before `cmds`, which replace those of the process.
+        shell: The shell for `cmds` in a local run.
+        env: Variables that are added, or replace variables of the same name.
+        replicas: Number of replicas in a local run.
+        cwd: Working folder in a local run.
+        tty: Give it a terminal.
+        gpus: Number of GPUs of this machine.
+        log_size: Maximum size of its log, such as `10Mi`; the oldest lines are dropped.
     """
 
     command: list[str] | None = None
@@ -90,24 +90,24 @@ class PodSettings(Record, frozen=True, kw_only=True):
     """Settings of a pod: of a lone process or a group, never of a process inside a group.
 
     Attributes:
-        replicas: How many pods of it run.
-        min_replicas: With so many of them the work goes on, where the kind knows gangs.
-        restart: When a pod that ended is started again; without it `never` for finite pods and `always` for services.
-        retries: How often a failed pod is started again.
+        replicas: Number of pods.
+        min_replicas: Minimum number of running pods, for kinds with gangs.
+        restart: When an ended container restarts; the default is `never` for finite pods and `always` for services.
+        retries: Number of retries of a failed pod.
         until: When a service pod ends: `run` with the run, `uninstall` with the release (`symph down` here). Without it
-            exposed services to which no process of the run connects stay until `uninstall`.
-        names: Host names under which others find the pod besides; on a cluster each is a Service of that very name.
-        node_selector: Labels that its node must have.
-        capabilities: What its node must offer in words of the pools file.
+            exposed services to which no process of the run connects run until `uninstall`.
+        names: Additional host names of the pod; on a cluster, each is a Service of exactly this name.
+        node_selector: Required labels of its node.
+        capabilities: Required capabilities of its node, as named in the pools file.
         tolerations: Taints of nodes that it tolerates.
         labels: Labels of the pod.
         annotations: Annotations of the pod.
         service_account: The service account that it runs as.
         priority_class: The priority class of the pod.
-        grace_period: Seconds from the request to end until it is killed.
-        deadline: Seconds that it may run.
-        pod_overlay: Laid on the emitted pod (top level `metadata` and `spec`) by Kubernetes' strategic merge; what is a
-            field becomes that field.
+        grace_period: Seconds from SIGTERM to SIGKILL.
+        deadline: Maximum run time in seconds.
+        pod_overlay: Merged into the emitted pod (top level `metadata` and `spec`) by Kubernetes' strategic merge; a
+            key that is a field of the spec sets that field.
     """
 
     replicas: int = 1
@@ -134,30 +134,30 @@ class Process(PodSettings, frozen=True, kw_only=True):
     Attributes:
         image: Its container image; without one that of the experiment.
         image_pull_policy: When the image is pulled.
-        command: Kubernetes' entry point; without it the image's own runs.
+        command: Kubernetes' entry point; the default is the image's.
         args: Arguments of the entry point.
-        cmds: Shell lines instead, run as one script in both worlds.
+        cmds: Shell lines instead of `command`, run as one script.
         preamble: Shell lines before `cmds`.
-        shell: What runs them: `sh` is `/bin/sh -e -c`, `bash` is `bash -eo pipefail -c`; a list stands in front of the
+        shell: Shell for `cmds`: `sh` is `/bin/sh -e -c`, `bash` is `bash -eo pipefail -c`; a list is put before the
             script.
-        env: Its variables; a value may come from a Secret, a ConfigMap or the pod.
+        env: Environment variables; a value may come from a Secret, a ConfigMap or the pod.
         cwd: Folder in which it starts.
         lifecycle: `finite` ends by itself, `service` runs until the experiment ends.
-        binds: Services on which it listens, with a fixed port or none.
-        connects: Services that it dials; here it waits for them.
-        exposes: Services that people reach from outside, with a fixed port or none.
-        requests: Resources that are kept for it, by name: `cpu`, `memory`, devices.
+        binds: Services that it listens on, with or without a fixed port.
+        connects: Services that it connects to; a local run waits for them.
+        exposes: Services that are reachable from outside, with or without a fixed port.
+        requests: Reserved resources by name: `cpu`, `memory`, devices.
         limits: Resources of which it gets no more.
-        gpus: GPUs that it has for itself.
-        reserve: Whether it requests 100m CPU and 1024M memory less than asked for, which a node keeps for itself.
-        pod_share: Of which requests the whole pod has its share; `assign_to` sets it.
+        gpus: Number of its GPUs.
+        reserve: Subtract 100m CPU and 1024M memory, which a node reserves, from the requests.
+        pod_share: Requests that are a share of the whole pod; `assign_to` sets it.
         mounts: Volumes, and where it sees them.
-        ready: When it counts as ready; without it once its bound ports accept connections, with `none` as soon as it
+        ready: When it counts as ready; by default when its bound ports accept connections, with `none` as soon as it
             runs.
         after: Processes that must be ready (services) or done (finite ones) before it starts.
-        assign_to: On which machines it runs, and with what share of them.
-        local: What is different on one machine.
-        container_overlay: Laid on the emitted container like `pod_overlay` on the pod.
+        assign_to: The machines that it runs on, and its share of them.
+        local: Differences on one machine.
+        container_overlay: Merged into the emitted container, like `pod_overlay` into the pod.
     """
 
     image: str | None = None
@@ -197,21 +197,21 @@ class ProcessGroup(PodSettings, frozen=True, kw_only=True):
 
 
 class Step(Record, frozen=True, kw_only=True):
-    """Something that runs to its end before the processes of pods start. Volumes carry its results over.
+    """A program that runs to its end before the processes of pods start. Volumes pass its results to them.
 
     Attributes:
         image: Its container image; without one that of the experiment.
         command: Kubernetes' entry point.
         args: Arguments of the entry point.
-        cmds: Shell lines instead, run as one script.
-        shell: What runs them.
-        env: Its variables.
+        cmds: Shell lines instead of `command`, run as one script.
+        shell: Shell for `cmds`.
+        env: Environment variables.
         cwd: Folder in which it starts.
         mounts: Volumes, and where it sees them.
-        requests: Resources that are kept for it.
+        requests: Reserved resources.
         limits: Resources of which it gets no more.
-        groups: Groups or lone processes before whose pods it runs; empty: before every pod.
-        container_overlay: What Kubernetes is told of its container besides.
+        groups: Groups or lone processes that it runs before; empty: before every pod.
+        container_overlay: Merged into the emitted container.
     """
 
     image: str | None = None
@@ -235,10 +235,10 @@ class ExposeSettings(Record, frozen=True, kw_only=True):
     """Access to an exposed service from outside the cluster.
 
     Attributes:
-        type: LoadBalancer has an address of its own, ClusterIP none: `symph open` forwards a port.
-        host: The name under which Ingress or Gateway answer.
+        type: LoadBalancer has its own address; ClusterIP has none: `symph open` forwards a port.
+        host: The host name of the Ingress or Gateway.
         class_name: The class of the Ingress, or of the load balancer.
-        gateway: The Gateway whose route it becomes, as `name` or `namespace/name`.
+        gateway: The Gateway of its route, as `name` or `namespace/name`.
         source_ranges: Networks that may reach a load balancer, as CIDR; empty: all.
         annotations: Annotations of the Service, Ingress or route.
     """
@@ -256,7 +256,7 @@ class Maintainer(Record, frozen=True, kw_only=True):
 
     Attributes:
         name: The name.
-        email: The address for mail.
+        email: The email address.
         url: A page about them.
     """
 
@@ -269,13 +269,13 @@ class ChartSettings(Record, frozen=True, kw_only=True):
     """Metadata in the Chart.yaml; fields that are not set are left out.
 
     Attributes:
-        app_version: The version of the programs inside, a label of all objects, too.
+        app_version: The version of the programs inside; also a label of all objects.
         home: The page of the project.
         icon: The address of a picture.
         sources: Addresses of its source code.
-        maintainers: Who looks after it.
+        maintainers: The maintainers of the chart.
         license: An SPDX identifier.
-        changes: What is new in the next version, a line each.
+        changes: Changes of the next version, a line each.
     """
 
     app_version: str | None = None
@@ -293,12 +293,12 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     Attributes:
         preamble: Lines that run in bash before each process, and may set its environment.
         env: Variables of every process.
-        pass_env: Variables of the caller that are let through, by name or pattern (`WANDB_*`, `*`).
-        cwd: Folder in which processes start; without one that of the spec.
-        tty: Whether processes have a terminal.
-        limits: Whether `limits` of memory and CPU hold here, too.
-        log_size: A log that grows beyond this loses its beginning; `unlimited`: none does.
-        ports: `own`: each pod has an address; `moved`: all are at 127.0.0.1, and a port that is taken becomes another.
+        pass_env: Variables of your shell that processes get, by name or pattern (`WANDB_*`, `*`).
+        cwd: Working folder of processes; the default is the folder of the spec.
+        tty: Give processes a terminal.
+        limits: Apply `limits` of memory and CPU in local runs.
+        log_size: Maximum size of a log; the oldest lines are dropped. `unlimited`: no limit.
+        ports: `own`: each pod has an address; `moved`: all use 127.0.0.1, and a port that is in use is replaced.
         start: `in-order`: a process waits for the services that it connects to; `together`: none waits, as on a
             cluster.
     """
@@ -318,38 +318,38 @@ class Experiment(Record, frozen=True, kw_only=True):
     """One experiment, the single model of every backend.
 
     Attributes:
-        name: What it is called: releases, charts and folders bear this name.
-        team: Whose it is: the folder of its charts in Git.
-        owner: Put before the name exactly once.
-        namespace: The namespace on a cluster; verbs may say another.
-        image: Container image of all processes that name none.
-        env: Variables of all processes and steps; those of a process take the place of namesakes.
+        name: Its name; releases, charts and folders have it too.
+        team: The team that owns it; its charts are in the team's folder in Git.
+        owner: Prefix of the name, added once.
+        namespace: The namespace on a cluster; `-n` sets another.
+        image: Default container image of all processes.
+        env: Variables of all processes and steps; a process may override them.
         env_file: Files of `NAME=value` lines, relative to the spec, whose variables `env` and processes may override.
         groups: Processes that share pods, by name.
         processes: Lone processes by name, a pod each.
-        order: All processes (`name` or `group/name`) in the order of declaration, in which ports are given; needed only
-            where it is not that of the file.
+        order: All processes (`name` or `group/name`) in the order that decides their ports; needed only
+            if it differs from the order of the file.
         volumes: Volumes by name, which processes mount.
-        configs: Files that every process finds at /etc/symph/config.
-        secrets: Local files whose content every process finds at /etc/secrets, and no chart.
-        secret_source: Where the Secret of these files comes from on a cluster.
+        configs: Configuration files, in /etc/symph/config of every process.
+        secrets: Local secret files, in /etc/secrets of every process; charts do not contain them.
+        secret_source: The source of the Secret with these files on a cluster.
         prepare: Steps that run to their end before pods start, by name.
-        port_range: The first and the last port that services are given.
+        port_range: The first and the last port for services.
         done_when: Processes whose success ends the run; empty: all finite ones.
-        on_failure: `stop` ends the run when a process has failed for good; `continue` does not.
-        linger: Seconds for which services keep running after the end of the run.
-        expose: How exposed services are reached from outside, by name.
-        workload: Which Kubernetes kind runs it, and how it is queued.
+        on_failure: `stop` ends the run when a process has failed permanently; `continue` does not.
+        linger: Seconds that services keep running after the end of the run.
+        expose: Access to exposed services from outside, by name.
+        workload: The Kubernetes kind that runs it, and its queue.
         compat: `di-engine` gives every process the DI_* variables of a DIJob.
         service_account: The service account of all pods.
         image_pull_secrets: Secrets with logins of image registries.
-        networks: Networks (Multus) that its pods join.
-        security: How far its pods are locked down.
-        placement: The node pools that it is planned on, and what kind of machines it takes.
+        networks: Multus networks of its pods.
+        security: Security settings of its pods.
+        placement: The node pools to plan on, and the kind of machines.
         labels: Labels of all objects.
         annotations: Annotations of all objects.
-        chart: What Chart.yaml says.
-        local: How it runs on one machine.
+        chart: Metadata of Chart.yaml.
+        local: Settings of local runs.
     """
 
     name: str

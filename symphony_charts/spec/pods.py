@@ -127,8 +127,8 @@ def find_process(experiment: Experiment, name: str) -> ProcessRef:
         return fits[0]
     if fits:
         choices = ", ".join(f"{ref.pod}/{ref.process}" for ref in fits)
-        raise NotFound(f'"{name}" fits several processes: {choices}', next="name it as group/process")
-    raise NotFound(f'no process "{name}" in experiment "{experiment.name}"')
+        raise NotFound(f'"{name}" matches several processes: {choices}', next="name it as group/process")
+    raise NotFound(f'unknown process "{name}" in experiment "{experiment.name}"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,7 @@ def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) ->
         number = claim.port if claim.port is not None else next(free, None)
         if number is None:
             step = f"widen `port_range` (now {low}-{high})"
-            raise SpecError.one(f'no port left for service "{name}"', "port_range", step)
+            raise SpecError.one(f'no free port left for service "{name}"', "port_range", step)
         bound, exposed = claim.is_bound, claim.is_exposed
         services.append(Service(name=name, port=number, listener=claim.listener, is_bound=bound, is_exposed=exposed))
     return tuple(services)

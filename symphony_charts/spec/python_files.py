@@ -19,7 +19,7 @@ from symphony_charts.system.launching import launcher
 
 _LAUNCHED = "__symph_launched__"
 _NAMES = ("experiment", "main")
-_RAISED = "the file itself raised this"
+_RAISED = "the file raised this error"
 _MODULE = "__symph_spec__"
 _LIBRARIES = frozenset(("site-packages", "dist-packages"))
 
@@ -31,7 +31,7 @@ class _Launched(BaseException):
 def refuse_words(path: Path) -> None:
     """Raise UsageError if program arguments were given but `path` is not a program."""
     if launcher().words is not None:
-        raise UsageError(f"{path} is no Python script", next="leave out what follows --, or name the script")
+        raise UsageError(f"{path} is not a Python script", next="remove the arguments after --, or name a script")
 
 
 def run_file(path: Path) -> object:
@@ -42,7 +42,7 @@ def run_file(path: Path) -> object:
     """
     source = path.read_bytes()
     how = launcher()
-    way_out = _RAISED if how.words is not None else f"{_RAISED}; a script takes its own arguments after --"
+    way_out = _RAISED if how.words is not None else f"{_RAISED}; pass arguments of the script after --"
     module = ModuleType(_MODULE if how.words is None else "__main__")
     module.__file__ = str(path.absolute())
     with _imports_beside(path, module), how.around(), redirect_stdout(sys.stderr), _as_program(path, module):
@@ -104,12 +104,12 @@ def _made_by(module: ModuleType, path: Path) -> object:
     if len(launched) == 1:
         return launched[0]
     if launched:
-        next_step = "define `def experiment():` that returns the one to read"
+        next_step = "define `def experiment():` that returns one of them"
         raise SpecError.one(f"the file launches {len(launched)} experiments", at=str(path), next=next_step)
     next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
     if module.__name__ != "__main__":
-        next_step += "; a script with arguments of its own takes them after --"
-        next_step += "; a program to be run is named in a spec: symph init NAME"
+        next_step += "; pass arguments of the script after --"
+        next_step += "; to run a program, name it in a spec: symph init NAME"
     raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
 
 

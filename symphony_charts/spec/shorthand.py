@@ -175,8 +175,8 @@ def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | 
         return None
     if len(kinds) > 1 or "volume" in mount:
         others = [*kinds, *(["volume"] if "volume" in mount else [])]
-        what = f"a mount shows one volume, not {len(others)} ({', '.join(others)})"
-        report(Problem(what=what, path=path, next="make a mount of each"))
+        what = f"a mount has one volume, not {len(others)} ({', '.join(others)})"
+        report(Problem(what=what, path=path, next="write a mount per volume"))
     kind = kinds[0]
     value = mount[kind]
     if kind == "shm":
@@ -188,7 +188,7 @@ def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | 
     elif isinstance(value, str) and field:
         volume = {"type": kind, field: value}
         if kind == "host_path" and not value.startswith("/"):
-            what, step = f'"{value}" is no absolute path', f"{_own_folder(value)}, or the path from / on"
+            what, step = f'"{value}" is not an absolute path', f"{_own_folder(value)}, or the whole path, from /"
             report(Problem(what=what, path=join(path, kind), next=step))
             volume[field] = "/relative"
     elif kind == "empty_dir" and value in (None, True):
@@ -213,7 +213,7 @@ def parse_mounts(text: str, path: str, report: Report) -> list[Data]:
     if colon and "=" not in text:
         volume = f"{{host_path: {source}, at: {target}}}" if source.startswith("/") else ""
         step = f"write `{volume}`" if volume else _own_folder(source)
-        report(Problem(what=f'"{text}" is a mount as docker writes it', path=path, next=step))
+        report(Problem(what=f'"{text}" is a mount in the form of docker', path=path, next=step))
         return []
     mounts: list[dict[str, str]] = []
     for option in text.split(","):
@@ -225,7 +225,7 @@ def parse_mounts(text: str, path: str, report: Report) -> list[Data]:
         elif key == "type":
             mounts.append({"type": value})
         elif not mounts:
-            report(Problem(what="a mount begins with `type=`", path=path, next="write type=bind,src=...,dst=..."))
+            report(Problem(what="a mount must begin with `type=`", path=path, next="write type=bind,src=...,dst=..."))
             return []
         else:
             mounts[-1][key] = value
@@ -327,8 +327,8 @@ class _Expansion:
         if isinstance(value, dict):
             for name, port in value.items():
                 if port is not None:
-                    what = f'"{name}" cannot be connected to on a port of one\'s own choice'
-                    next_step = "fix the port where the service is bound: `binds: {name: port}`"
+                    what = f'a connection to "{name}" cannot set another port'
+                    next_step = "set the port in the process that binds it: `binds: {name: port}`"
                     self._fault(what, join(path, str(name)), next_step)
             return list(value)
         return words(value)
@@ -372,15 +372,15 @@ class _Expansion:
         if "mem" in resources:
             memory = resources.pop("mem")
             if resources.setdefault("memory", memory) != memory:
-                self._fault("`mem` and `memory` say two things", join(path, field), "keep one of them")
+                self._fault("`mem` and `memory` differ", join(path, field), "keep one of them")
         for key in ("gpu", GPU_RESOURCE):
             if key not in resources:
                 continue
             count = resources.pop(key)
             number = int(count) if isinstance(count, str) and count.isdecimal() and len(count) < 6 else count
             if process.setdefault("gpus", number) != number:
-                what = f"`gpus: {process['gpus']}` and `{key}: {count}` say two things"
-                self._fault(what, join(join(path, field), key), "count the GPUs in `gpus` alone")
+                what = f"`gpus: {process['gpus']}` and `{key}: {count}` differ"
+                self._fault(what, join(join(path, field), key), "keep only `gpus`")
         process[field] = resources
 
     def mounts(self, value: object, path: str) -> object:
@@ -410,12 +410,12 @@ class _Expansion:
 
     def _declare(self, volume: Data, name: object, path: str, is_named: bool) -> str:
         if not isinstance(name, str):
-            self._fault("the name of a volume is text", join(path, "name"), "quote it")
+            self._fault("the name of a volume must be text", join(path, "name"), "quote it")
             return ""
         if not is_named:
             return declare(self._volumes, volume, name)
         if self._volumes.setdefault(name, volume) != volume:
-            self._fault(f'the volume "{name}" has two contents', path, "give one of them another name")
+            self._fault(f'the volume "{name}" has two different contents', path, "give one of them another name")
         return name
 
     def _volume(self, value: object) -> object:

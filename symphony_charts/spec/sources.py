@@ -18,7 +18,7 @@ SECRETS_DIR = "/etc/secrets"
 
 
 class EnvSource(Record, frozen=True, kw_only=True):
-    """An environment value that comes from elsewhere; exactly one of `secret`, `config`, `field`, `resource` is set.
+    """An environment value from another source; exactly one of `secret`, `config`, `field`, `resource` is set.
 
     Attributes:
         secret: The name of an existing Secret; needs `key`.
@@ -26,7 +26,7 @@ class EnvSource(Record, frozen=True, kw_only=True):
         key: The key in it.
         field: A field of the pod, such as `status.podIP`.
         resource: A resource of the container, such as `limits.memory`.
-        optional: Whether the pod starts without the Secret or ConfigMap.
+        optional: Start the pod even without the Secret or ConfigMap.
     """
 
     secret: str | None = None
@@ -46,7 +46,7 @@ class NfsVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="nfs"):
     Attributes:
         server: Name or address of the server.
         path: The exported path.
-        read_only: Whether nobody may write there.
+        read_only: Allow no writes.
     """
 
     server: str
@@ -58,7 +58,7 @@ class HostPathVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="h
     """A path of the node.
 
     Attributes:
-        path: The path; on one machine of that machine.
+        path: The path; in a local run, a path of this machine.
         kind: Kubernetes' hostPath type (empty, `Directory`, `DirectoryOrCreate`...).
     """
 
@@ -67,11 +67,11 @@ class HostPathVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="h
 
 
 class ClaimVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="claim"):
-    """An existing PersistentVolumeClaim; on one machine a private folder that stays.
+    """An existing PersistentVolumeClaim; in a local run, a private folder that outlives runs.
 
     Attributes:
         claim: The name of the claim.
-        local: The folder on one machine instead.
+        local: The folder to use in a local run.
     """
 
     claim: str
@@ -82,8 +82,8 @@ class EmptyDirVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="e
     """Scratch space of the pod, shared by its processes.
 
     Attributes:
-        memory: Whether it is in memory.
-        size: How much it may hold, such as `2Gi`.
+        memory: Keep it in memory.
+        size: Maximum size, such as `2Gi`.
     """
 
     memory: bool = False
@@ -96,8 +96,8 @@ class SecretVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="sec
     Attributes:
         secret: The name of the Secret.
         mode: Mode of the files in octal text, such as `"0400"`.
-        items: Which keys become files, and their paths; empty: all.
-        local: The folder whose files stand there on one machine.
+        items: Keys that become files, with their paths; empty: all.
+        local: The folder with the files for a local run.
     """
 
     secret: str
@@ -112,8 +112,8 @@ class ConfigVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="con
     Attributes:
         config: The name of the ConfigMap.
         mode: Mode of the files in octal text, such as `"0644"`.
-        items: Which keys become files, and their paths; empty: all.
-        local: The folder whose files stand there on one machine.
+        items: Keys that become files, with their paths; empty: all.
+        local: The folder with the files for a local run.
     """
 
     config: str
@@ -127,7 +127,7 @@ class DeviceVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="dev
 
     Attributes:
         path: The device, such as `/dev/infiniband`.
-        perm: What may be done with it: read, write, mknod, as in `rwm`.
+        perm: Allowed operations: read, write, mknod, as in `rwm`.
     """
 
     path: str
@@ -140,7 +140,7 @@ class GitVolume(Record, frozen=True, kw_only=True, tag_field="type", tag="git"):
     Attributes:
         repository: The address of the repository.
         revision: Branch, tag or commit.
-        image: An image with git, which checks it out.
+        image: The image with git for the checkout.
     """
 
     repository: str
@@ -154,14 +154,14 @@ AnyVolume: TypeAlias = (
 
 
 class Mount(Record, frozen=True, kw_only=True):
-    """A volume seen at a path in a process.
+    """A volume mounted at a path in a process.
 
     Attributes:
         volume: A key of the experiment's `volumes`.
         at: The absolute path in the process.
-        read_only: Whether the process may only read.
-        sub_path: The folder of the volume that is seen, instead of all.
-        local: The file or folder that is seen instead on one machine.
+        read_only: Allow no writes of the process.
+        sub_path: The folder of the volume to mount, instead of the whole volume.
+        local: The file or folder to mount instead in a local run.
     """
 
     volume: str
@@ -174,11 +174,11 @@ class Mount(Record, frozen=True, kw_only=True):
 class ConfigFile(Record, frozen=True, kw_only=True):
     """A configuration file of every process; exactly one of `text`, `base64` or `file` is set.
 
-    It stands at ``/etc/symph/config/<name>``.
+    Its path is ``/etc/symph/config/<name>``.
 
     Attributes:
         text: Its content.
-        base64: Its content where it is no text.
+        base64: Its content, if it is not text.
         file: A path, relative to the spec file.
         mode: Its mode in octal text.
     """
@@ -195,11 +195,11 @@ class SecretFile(Record, frozen=True, kw_only=True):
     It is mounted at ``/etc/secrets/<key>``, and at each path of `also_at`.
 
     Attributes:
-        file: The path here; `~` is the home folder.
-        key: Its name there; without one the base name of `file`.
-        only: Processes that see it; empty: all.
-        also_at: Further paths at which they see it, as programs expect it.
-        remote: Where an external store holds it, as `name` or `name#property`.
+        file: The path on this machine; `~` is the home folder.
+        key: Its name in /etc/secrets; the default is the base name of `file`.
+        only: Processes that can read it; empty: all.
+        also_at: Additional paths of the file.
+        remote: Its name in an external store, as `name` or `name#property`.
     """
 
     file: str
@@ -218,12 +218,12 @@ class SecretSource(Record, frozen=True, kw_only=True):
     """Source of the experiment's Secret on a cluster.
 
     Attributes:
-        source: `existing`: it is pushed apart from the chart; `sealed`: a SealedSecret; `external`: an ExternalSecret;
-            `sops`: a publish encrypts it beside the release of Flux.
-        scope: To what the ciphertext of a SealedSecret is bound.
+        source: `existing`: push it separately from the chart; `sealed`: a SealedSecret; `external`: an ExternalSecret;
+            `sops`: `symph publish` encrypts it beside the release of Flux.
+        scope: The scope of a SealedSecret.
         store: The SecretStore that an ExternalSecret reads.
-        is_cluster_store: Whether that is a ClusterSecretStore.
-        refresh: How often an ExternalSecret is read anew.
+        is_cluster_store: The store is a ClusterSecretStore.
+        refresh: Refresh interval of an ExternalSecret.
     """
 
     source: Literal["existing", "sealed", "external", "sops"] = "existing"
@@ -251,14 +251,14 @@ def topology_of(wanted: str) -> tuple[str, str]:
 
 
 class Toleration(Record, frozen=True, kw_only=True):
-    """A Kubernetes toleration; absent fields are absent there too.
+    """A Kubernetes toleration.
 
     Attributes:
-        key: The taint that is tolerated; without one every taint.
-        operator: `Exists`: whatever its value; `Equal` (default): with this `value`.
+        key: The tolerated taint; the default is every taint.
+        operator: `Exists`: any value; `Equal` (default): this `value`.
         value: The value of the taint.
-        effect: The effect that is tolerated; without one all.
-        seconds: How long a pod stays on a node that got the taint `NoExecute`.
+        effect: The tolerated effect; the default is all.
+        seconds: Seconds until a pod leaves a node with the taint `NoExecute`.
     """
 
     key: str | None = None
@@ -275,12 +275,12 @@ class Assignment(Record, frozen=True, kw_only=True):
         assign_to: `machine`: shares of a node of a pool; `gpu`: GPUs of a pool; `resource`: amounts, wherever they fit;
             `node_pool`: any node of a pool.
         node_pool_name: The pool, by its name in the pools file.
-        process_per_machine: So many of these processes fill one node.
-        exclusive: Whether nothing else of the experiment runs on its nodes.
-        cpu: Cores, with a fraction if need be.
+        process_per_machine: The number of these processes that fill one node.
+        exclusive: Keep other pods of the experiment off its nodes.
+        cpu: Number of cores, also a fraction.
         memory_m: Memory in MiB.
         gpu_type: The type of GPU, as the pool names it.
-        gpu_count: How many GPUs.
+        gpu_count: Number of GPUs.
     """
 
     assign_to: Literal["machine", "gpu", "resource", "node_pool"]
@@ -297,14 +297,14 @@ class Placement(Record, frozen=True, kw_only=True):
     """Scheduling of the whole experiment: the node pools it is planned on, and launch features of its pods.
 
     Attributes:
-        pools: The file that says which node pools there are, beside the spec.
-        formula: `allocatable`: what Kubernetes leaves of a machine; `symphony`: Symphony's own share of it.
-        spot: Run on machines that may be taken away.
-        flex_start: Wait for machines by flex-start.
-        reservation: The reservation whose machines are used.
-        compact: Nodes that stand close together.
-        topology: The topology that one group of pods stays within.
-        exclusive: The topology that one group of pods has for itself.
+        pools: The file that describes the node pools, relative to the spec.
+        formula: Size of a machine: `allocatable` as in Kubernetes, `symphony` as in Symphony.
+        spot: Run on spot machines.
+        flex_start: Wait for machines with flex-start.
+        reservation: The reservation of machines to use.
+        compact: Use nodes that are close together.
+        topology: The topology domain that a group of pods must not leave.
+        exclusive: The topology domain that a group of pods does not share.
         tpu_topology: Chips of a TPU slice, such as `2x4`.
     """
 
@@ -323,14 +323,14 @@ class SecuritySettings(Record, frozen=True, kw_only=True):
     """Security level of the pods.
 
     Attributes:
-        level: The Pod Security level; `restricted` admits the least, `privileged` gives capabilities and privileges
-            back.
-        run_as_user: The number of the user.
-        run_as_group: The number of the group.
-        fs_group: The group that owns mounted volumes.
-        read_only_root: Whether the image's own files are read-only.
-        network_policy: Whether only the services of the experiment can be dialled, and only by it.
-        service_account_token: Whether pods get a token of the API server.
+        level: The Pod Security level; `restricted` allows least, `privileged` allows capabilities and privilege
+            escalation.
+        run_as_user: The user id.
+        run_as_group: The group id.
+        fs_group: The group id that owns mounted volumes.
+        read_only_root: Make the image's file system read-only.
+        network_policy: Allow only connections to the experiment's services, and only from its processes.
+        service_account_token: Give pods a token of the API server.
     """
 
     level: Literal["baseline", "restricted", "privileged"] = "baseline"
@@ -357,8 +357,8 @@ class HttpProbe(Record, frozen=True, kw_only=True):
 
     Attributes:
         port: The number, or the name of a service that it binds or exposes.
-        path: What is asked for, from the slash on.
-        scheme: By which protocol.
+        path: The path to request, from /.
+        scheme: The protocol.
     """
 
     port: int | str
@@ -383,11 +383,11 @@ class Probe(Record, frozen=True, kw_only=True):
         tcp: A port that accepts connections.
         http: An address that answers 200-399.
         exec: A command that exits 0.
-        initial_delay: Seconds from its start until it is asked for the first time.
-        period: Seconds between two questions.
-        timeout: Seconds that an answer may take.
-        failures: So many bad answers in a row, and it is no longer ready.
-        successes: So many good answers in a row, and it is ready.
+        initial_delay: Seconds from the start of the process to the first probe.
+        period: Seconds between two probes.
+        timeout: Timeout of a probe in seconds.
+        failures: Number of consecutive failures until it is no longer ready.
+        successes: Number of consecutive successes until it is ready.
     """
 
     tcp: TcpProbe | None = None

@@ -41,7 +41,7 @@ class JobsetSettings(Record, frozen=True, kw_only=True):
     """Settings of a JobSet.
 
     Attributes:
-        max_restarts: How often all of it starts again when a part failed.
+        max_restarts: Number of restarts of the whole set after a failure.
     """
 
     max_restarts: int = 0
@@ -51,32 +51,32 @@ class VolcanoSettings(Record, frozen=True, kw_only=True):
     """Settings of a Volcano Job.
 
     Attributes:
-        plugins: Plugins by name with their arguments, beside and over `env` and `svc`, which every Job has.
+        plugins: Plugins by name with their arguments, in addition to `env` and `svc`, which every Job has.
     """
 
     plugins: dict[str, list[str]] = {}
 
 
 class Workload(Record, frozen=True, kw_only=True):
-    """Which Kubernetes kind runs the processes, and how the job as a whole is queued.
+    """The Kubernetes kind that runs the processes, and the queue of the whole job.
 
-    `jobset`, `appwrapper`, `volcano` and those of added kinds count on the kind of that name alone.
+    `jobset`, `appwrapper`, `volcano` and settings of added kinds apply only to the kind of that name.
 
     Attributes:
         kind: The kind of object that runs the pods.
-        gang: Who lets the pods start together or not at all.
-        gang_scope: Whose pods start together: those of the experiment (default) or of each group.
-        gang_version: Which version of scheduling.k8s.io the gang `native` uses.
-        queue: The queue that it waits in, by the name of Kueue or Volcano.
-        queue_priority: Its class where Kueue queues it.
-        priority: The job's own, where MCAD queues it; higher wins.
+        gang: The gang scheduler, which starts all pods together or none.
+        gang_scope: The pods that start together: all of the experiment (default), or each group.
+        gang_version: The version of scheduling.k8s.io for the gang `native`.
+        queue: The name of its queue of Kueue or Volcano.
+        queue_priority: Its priority class in Kueue.
+        priority: The priority of the job in MCAD; higher first.
         priority_class: The priority class of the pods.
         scheduler_name: The scheduler that places the pods.
-        retries: How often a failed pod is started again, where the pod does not say.
-        run_key: Starts a new run whenever it changes.
-        jobset: What JobSet alone is told.
-        appwrapper: What an AppWrapper alone is told.
-        volcano: What Volcano alone is told.
+        retries: Default number of retries of a failed pod.
+        run_key: A change of this text starts a new run.
+        jobset: Settings of kind jobset.
+        appwrapper: Settings of kind appwrapper.
+        volcano: Settings of kind volcano.
     """
 
     kind: _KindName = "jobs"
@@ -111,7 +111,7 @@ def _attribute(kind: str) -> str:
 
 
 def _text_of(kind: str) -> str:
-    return f"{kind}: The settings of kind {kind} alone."
+    return f"{kind}: Settings of kind {kind}."
 
 
 def _field_of(kind: str) -> tuple[str, Any, Any]:

@@ -108,8 +108,8 @@ def kept_there(
             there.append(trial.name)
     if there:
         names = ", ".join(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
-        what = f"there already, and not to be kept: {names}"
-        step = f"wait for those that run; delete the others, then again: symph rm {there[0]} --on kube -n {namespace}"
+        what = f"trials of this sweep already exist, and cannot be kept: {names}"
+        step = f"wait for running trials, delete the others and retry: symph rm {there[0]} --on kube -n {namespace}"
         raise Conflict(what, f"namespace {namespace}", step)
     return kept
 
@@ -119,13 +119,15 @@ def _workflow_kind() -> Kind:
 
 
 def _lost(runs: Sequence[TrialRun]) -> Iterator[Problem]:
-    what = "a trial is a task in the sweep's Workflow, which would run without this"
-    step = "leave it out, or use --on kube --up: there each trial is a Workflow of its own"
+    what = "each trial is a task of the sweep's Workflow, which would ignore this setting"
+    step = "remove it, or use --on kube --up, which runs each trial as its own Workflow"
     workloads = [run.experiment.workload for run in runs]
     for path in dict.fromkeys(path for each in workloads for path in _workflow_kind().lost_in_task(each)):
         yield Problem(what=what, path=path, next=step)
     if any(KINDS[workload.kind].is_workflow for workload in workloads):
-        yield Problem(what="a trial of kind argo is no task of a Workflow", path="workload.kind", next=step)
+        yield Problem(
+            what="an experiment of kind argo cannot be a task of the sweep's Workflow", path="workload.kind", next=step
+        )
 
 
 def release_of(base: Prepared, run: TrialRun, namespace: str, *, is_draft: bool = True) -> Rendering:

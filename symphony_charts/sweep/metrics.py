@@ -31,7 +31,7 @@ def pattern_of(text: str) -> re.Pattern[str]:
     try:
         pattern = re.compile(text)
     except re.error as error:
-        raise UsageError(f'"{text}" is no regular expression: {error}') from error
+        raise UsageError(f'"{text}" is not a valid regular expression: {error}') from error
     if not pattern.groupindex:
         raise UsageError(f'no group of "{text}" has a name', next=r"for example: --pattern 'loss is (?P<loss>[\d.]+)'")
     return pattern
@@ -152,7 +152,9 @@ class TrialComparison:
         best, middle = self._best(own), statistics.median(means) if means else 0.0
         if len(means) < _LEAST or not self._is_worse(best, middle):
             return ""
-        return f"{self.metric} {best:.4g} at best by step {step:g}, the median of {len(means)} others is {middle:.4g}"
+        return (
+            f"{self.metric} {best:.4g} by step {step:g} is worse than the median of {len(means)} others, {middle:.4g}"
+        )
 
     def _halving(self, own: Points, others: Mapping[str, Points]) -> str:
         rung = max(self.grace, 1.0)
@@ -167,7 +169,7 @@ class TrialComparison:
         better = sum(self._is_worse(value, other) for other in there)
         if len(there) < _LEAST or better < max(1, (len(there) + 1) // _FACTOR):
             return ""
-        return f"{self.metric} {value:.4g} at best by step {rung:g}, {better} of {len(there)} others were better"
+        return f"{self.metric} {value:.4g} by step {rung:g} is worse than {better} of {len(there)} other trials"
 
     def _best(self, points: Points) -> float:
         return (min if self.goal == "min" else max)(value for _, value in points)

@@ -61,7 +61,7 @@ def find_sweep(name: str, backend: str) -> Sweep:
     sweep = known_sweep(name, backend)
     if sweep is None:
         known = ", ".join(each.name for each in sweeps_of(backend)) or "none"
-        raise NotFound(f'no sweep "{name}" was run from here', next=f"there are: {known}")
+        raise NotFound(f'no sweep "{name}" was run from this machine', next=f"there are: {known}")
     return sweep
 
 

@@ -24,7 +24,7 @@ try:
     from optuna.storages.journal import JournalFileBackend
     from optuna.trial import FrozenTrial, TrialState
 except ImportError as error:
-    raise ToolMissing("--search needs optuna", extra="optuna") from error
+    raise ToolMissing("--search needs the package optuna", extra="optuna") from error
 
 
 class Search:

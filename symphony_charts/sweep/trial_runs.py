@@ -74,8 +74,10 @@ def _refuse_names(base: Prepared, spec: SpecFile) -> None:
     """Raise SpecError if pods have `names`, which only one release of a namespace can have."""
     problems = []
     for pod in (pod for pod in pods_of(base.experiment).values() if pod.settings.names):
-        what = f"all trials on a cluster would have the name {', '.join(pod.settings.names)}"
-        step = f"dial $SYMPH_<SERVICE>_ADDR, then --spec-set {pod.path}.names=null; or run them here, with --up"
+        what = f"all trials on a cluster would use the same name {', '.join(pod.settings.names)}"
+        step = (
+            f"connect to $SYMPH_<SERVICE>_ADDR and add --spec-set {pod.path}.names=null; or run the trials here: --up"
+        )
         problems.append(Problem(what=what, path=f"{pod.path}.names", next=step))
     if problems:
         raise SpecError(problems, at=str(spec.path))
@@ -154,4 +156,4 @@ class Outcome:
 
 
 def too_long(timeout_s: float) -> str:
-    return f"took longer than {timeout_s:g} s and was ended"
+    return f"stopped after its timeout of {timeout_s:g} s"

@@ -30,7 +30,7 @@ _LONGEST_NAME = 40
 _STEP = re.compile(r"[^.\[\]]+|\[\d{1,4}\]")
 # Numbers as programs write them; `007` and `1_000` are texts.
 # Forms of other tools, which would become one text or several broken ones.
-_COMMAS = "write the values with commas and nothing around them, as in {key}=0.1,0.2"
+_COMMAS = "write the values separated by commas, without brackets, as in {key}=0.1,0.2"
 _RANGE = "write first..last or first..last..step, as in {key}=1..5 or {key}=0.1..0.5..0.1"
 _ONE_NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
 _MISREAD = {
@@ -75,7 +75,7 @@ def parse_axis(text: str) -> Axis:
     key, values = _key_and_rest(text, "--grid", "lr=1e-3,1e-4 or seed=0..9")
     for pattern, step in _MISREAD.items():
         if re.search(pattern, values, re.ASCII | re.IGNORECASE):
-            raise UsageError(f"--grid {text} is not a list of values, nor a range", next=step.format(key=key))
+            raise UsageError(f"--grid {text} is not a list of values or a range", next=step.format(key=key))
     choices = list(dict.fromkeys(part for item in values.split(",") for part in _expand(item, text)))
     first: dict[object, str] = {}
     for choice in choices:
@@ -94,9 +94,11 @@ def parse_points(text: str, where: str) -> tuple[dict[str, str], ...]:
     keys = [cell.strip() for cell in rows[0]] if rows else []
     problems = []
     if len(rows) < 2:
-        problems.append(Problem(what="the list has no points", next="a line with the settings, then a line for each"))
+        problems.append(
+            Problem(what="the list of trials is empty", next="write a line with the settings, then a line per trial")
+        )
     if not all(keys) or len(set(keys)) < len(keys):
-        problems.append(Problem(what="the first line does not name each setting once", next="for example: lr,seed"))
+        problems.append(Problem(what="the first line must name each setting exactly once", next="for example: lr,seed"))
     points = []
     for number, row in enumerate(rows[1:], 2):
         cells = [cell.strip() for cell in row]
@@ -121,9 +123,9 @@ def parse_span(text: str, *, is_log: bool) -> Span:
             f'{flag} takes KEY=LOW..HIGH, got "{text}"', next=f"for example: {flag} {key}=0.1..1"
         ) from error
     if not (math.isfinite(span.low) and math.isfinite(span.high) and span.low < span.high):
-        raise UsageError(f'{flag} needs a low end below the high one, got "{text}"')
+        raise UsageError(f'{flag} needs a lower end below the upper end, got "{text}"')
     if is_log and span.low <= 0:
-        raise UsageError(f'--loguniform needs ends above 0, got "{text}"', next=f"draw evenly: --uniform {text}")
+        raise UsageError(f'--loguniform needs ends above 0, got "{text}"', next=f"draw uniformly: --uniform {text}")
     return span
 
 
@@ -144,15 +146,18 @@ def trials(
     """
     keys = [axis.key for axis in axes] + [span.key for span in spans] + list(points[0] if points else ())
     if not keys:
-        raise UsageError("a sweep needs something to vary", next="for example: --grid lr=1e-3,1e-4 --grid seed=0..9")
+        raise UsageError("this sweep varies no setting", next="for example: --grid lr=1e-3,1e-4 --grid seed=0..9")
     twice = sorted({key for key in keys if keys.count(key) > 1})
     if twice:
-        raise UsageError(f"{', '.join(twice)} is varied twice", next="give all its values in one --grid")
+        raise UsageError(f"{', '.join(twice)} is given twice", next="give all its values in one --grid")
     if spans and draw is None:
-        raise UsageError("--uniform and --loguniform need to know how many trials to draw", next="add --random N")
+        raise UsageError("--uniform and --loguniform need the number of trials", next="add --random N")
     size = math.prod(len(axis.values) for axis in axes) * max(len(points), 1)
     if (draw if draw is not None else size) > _MOST_TRIALS:
-        raise UsageError(f"{size if draw is None else draw} trials are more than {_MOST_TRIALS}", next="add --random N")
+        raise UsageError(
+            f"the sweep has {size if draw is None else draw} trials, at most {_MOST_TRIALS} are allowed",
+            next="add --random N",
+        )
     if draw is None or chance is None:
         settings = [_combination(axes, points, index) for index in range(size)]
     else:
@@ -198,7 +203,7 @@ def _expand(item: str, text: str) -> Iterator[str]:
         numbers = []
     if len(numbers) == 2 and any(number != number.to_integral_value() for number in numbers if number.is_finite()):
         advice = f"write {item}..STEP, list the values with commas, or draw them: --uniform {text} --random 10"
-        raise UsageError(f'--grid does not know the step from {numbers[0]} to {numbers[1]} in "{text}"', next=advice)
+        raise UsageError(f'--grid needs the step from {numbers[0]} to {numbers[1]} in "{text}"', next=advice)
     if not numbers or not all(number.is_finite() for number in numbers):
         if not item:
             raise UsageError(f'--grid has an empty value in "{text}"')
@@ -208,7 +213,7 @@ def _expand(item: str, text: str) -> Iterator[str]:
     step = numbers[2] if len(numbers) == 3 else Decimal(1 if last >= first else -1)
     count = (last - first) / step if step else Decimal(-1)
     if count < 0 or count >= _MOST_TRIALS:
-        raise UsageError(f'--grid cannot count from {first} to {last} by {step} in "{text}"')
+        raise UsageError(f'--grid cannot step from {first} to {last} by {step} in "{text}"')
     yield from (format((first + step * index).normalize(), "f") for index in range(int(count) + 1))
 
 
@@ -304,7 +309,7 @@ def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
         elif isinstance(node, list) and isinstance(step, int) and step < len(node):
             node = node[step]
         else:
-            return [Problem(what="leads nowhere in the spec", path=key, next="symph schema lists the keys")]
+            return [Problem(what="is not a path of the spec", path=key, next="symph schema lists the keys")]
     last = steps[-1]
     value: object = text
     if "env" not in steps[-2:-1]:
@@ -315,5 +320,5 @@ def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
     elif isinstance(node, list) and isinstance(last, int) and last < len(node):
         node[last] = text
     else:
-        return [Problem(what="leads nowhere in the spec", path=key, next="symph schema lists the keys")]
+        return [Problem(what="is not a path of the spec", path=key, next="symph schema lists the keys")]
     return []

@@ -58,8 +58,8 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
     if not is_ours:
         holder = _holder(descriptor)
         os.close(descriptor)
-        what = f'experiment "{name}" is being worked on by {holder}'
-        raise Conflict(what, str(path), "wait until that is done, then try again")
+        what = f'another command is changing experiment "{name}": {holder}'
+        raise Conflict(what, str(path), "wait until it ends, then try again")
     try:
         _note_holder(descriptor, doing)
         yield
@@ -78,13 +78,15 @@ def _open_lock(path: Path) -> int:
     descriptor = os.open(path, flags, 0o600)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise PermissionError(errno.EPERM, "it is no file")
+        raise PermissionError(errno.EPERM, "it is not a file")
     return descriptor
 
 
 def _unusable(path: Path, error: OSError) -> ToolFailed:
-    what = f"the lock {path.name} cannot be used: {error.strerror}"
-    return ToolFailed(what, str(path), "make room or give rights there, or set SYMPH_STATE_DIR to another folder")
+    what = f"cannot use the lock file {path.name}: {error.strerror}"
+    return ToolFailed(
+        what, str(path), "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
+    )
 
 
 def _has_set_within(descriptor: int, timeout_s: float) -> bool:

@@ -96,16 +96,16 @@ def full_disk(folder: Path) -> str:
         return ""
     blocks, files = (facts.f_bfree, facts.f_ffree) if os.geteuid() == 0 else (facts.f_bavail, facts.f_favail)
     if blocks * facts.f_frsize < _LEAST:
-        return "no space is left"
+        return "no space left"
     # Some file systems have no inode table and report 0 files.
-    return "no more files can be made" if facts.f_files and not files else ""
+    return "no inodes left" if facts.f_files and not files else ""
 
 
 def refuse_full_disk(folder: Path) -> None:
     """Raise ToolFailed if the disk of `folder` is full."""
     why = full_disk(folder)
     if why:
-        step = f"make room, by symph local gc or elsewhere (df -h {folder}), or set SYMPH_STATE_DIR"
+        step = f"free space with symph local gc or by hand (df -h {folder}), or set SYMPH_STATE_DIR to another disk"
         raise ToolFailed(f"the disk is full: {why}", str(folder), step)
 
 
@@ -205,14 +205,16 @@ def unpack(archive: IO[bytes], folder: Path) -> list[str]:
 def refused(target: object, error: OSError) -> Conflict:
     """Return the error of a copy that could not be written."""
     what = f"cannot copy to {target}: {error.strerror or os.strerror(error.errno or 0)}"
-    return Conflict(what, next="choose another place")
+    return Conflict(what, next="copy to another path")
 
 
 def refuse_left(what: str, left: list[str]) -> None:
     """Raise Conflict, after everything else is copied, if entries were left out."""
     if left:
         names = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
-        raise Conflict(f"{what} was copied but for {names}", next="only files, folders and links are copied")
+        raise Conflict(
+            f"{what} was copied without {names}", next="copy these by hand: symph copies only files, folders and links"
+        )
 
 
 def _is_below(path: PurePosixPath) -> bool:

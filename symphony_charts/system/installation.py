@@ -25,10 +25,12 @@ _FILE = re.compile(r"https://[\w.~:@/%+-]+\.(?:whl|tar\.gz|zip)#sha256=[0-9a-f]{
 def check_pinned(where: str) -> str:
     """Return `where` if its content is immutable and the same for everybody. Raises UsageError."""
     if not (_GIT.fullmatch(where) or _FILE.fullmatch(where)):
-        raise UsageError(f"{where!r} does not say for ever what is installed", "--install-from", f"give {FORMS}")
+        raise UsageError(f"{where!r} does not pin a commit or a hash", "--install-from", f"give {FORMS}")
     place = urlsplit(where.removeprefix("git+"))
     if place.password or (place.username and place.scheme == "https"):
-        raise UsageError("the address holds a password, which would be in Git", "--install-from", "take it out")
+        raise UsageError(
+            "the address contains a password, and symph would write it to Git", "--install-from", "remove the password"
+        )
     return where
 
 

@@ -55,8 +55,8 @@ class EntryPoint:
             for name in filter(None, path.split(".")):
                 found = getattr(found, name)
         except Exception as error:  # third-party code may raise anything
-            what = f'the plugin "{self.name}" cannot be loaded: {type(error).__name__}: {error}'
-            raise ToolFailed(what, self.value, f"correct or uninstall {self.package}") from error
+            what = f'cannot load the plugin "{self.name}": {type(error).__name__}: {error}'
+            raise ToolFailed(what, self.value, f"fix or uninstall {self.package}") from error
         return found
 
 
@@ -104,7 +104,7 @@ def _read(package: str) -> list[tuple[str, EntryPoint]]:
 class Launcher:
     """The way to run Python files: inside `around`, which provides import names, and as programs if `words` is set.
 
-    `tell` is called with progress lines; without it there are none.
+    `tell` is called with progress lines; the default is no progress lines.
     """
 
     __slots__ = ("around", "tell", "words")

@@ -64,11 +64,13 @@ def scaffold(name: str, template: str, dest: Path, answers: Mapping[str, str], *
     NotFound for an unknown template, SpecError for an invalid name.
     """
     if not DNS_LABEL.fullmatch(name):
-        raise SpecError.one(f'"{name}" is no name for an experiment', "name", "use lower-case letters, digits and -")
+        raise SpecError.one(
+            f'"{name}" is not a valid name for an experiment', "name", "use lower-case letters, digits and -"
+        )
     source = _source(template)
     folder = dest.expanduser() / name
     if folder.exists():
-        raise Conflict(f"{folder} is there already", next="choose another name, or remove it")
+        raise Conflict(f"{folder} already exists", next="choose another name, or remove the folder")
     with tempfile.TemporaryDirectory(prefix="symph-init-") as scratch:
         baked = bake(source, name, answers, Path(scratch))
         files = tuple(sorted(path.relative_to(baked).as_posix() for path in baked.rglob("*") if path.is_file()))
@@ -87,8 +89,8 @@ def _source(template: str) -> Path:
         return path("local") / "scaffolds" / template
     source = Path(template).expanduser()
     if not (source / "cookiecutter.json").is_file():
-        what = f'no template "{template}": neither yaml nor python nor a folder with a cookiecutter.json'
-        raise NotFound(what, next="see: symph init --help")
+        what = f'unknown template "{template}": it is not yaml, python or a folder with a cookiecutter.json'
+        raise NotFound(what, next="list the templates: symph init --help")
     return source
 
 
@@ -116,5 +118,5 @@ def bake(source: Path, name: str, answers: Mapping[str, object], scratch: Path) 
             accept_hooks=False,
         )
     except (exceptions.CookiecutterException, TemplateError, OSError, ValueError) as error:
-        raise ToolFailed(f"the template {source} does not work: {error}") from error
+        raise ToolFailed(f"cannot use the template {source}: {error}") from error
     return Path(baked)

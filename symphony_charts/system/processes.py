@@ -42,7 +42,7 @@ class Machine:
         """Raise ValueError for other types."""
         texts, numbers = (self.host, self.machine_id, self.boot_id), (self.pid_namespace, self.init_start)
         if set(map(type, texts)) != {str} or set(map(type, numbers)) != {int}:
-            raise ValueError("it names no machine")
+            raise ValueError("it does not identify a machine")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class ProcessRecord:
     def __post_init__(self) -> None:
         """Raise ValueError for impossible numbers."""
         if {type(self.pid), type(self.start), type(self.inode)} != {int} or self.pid < 1 or self.inode < 0:
-            raise ValueError("it is no process")
+            raise ValueError("it does not identify a process")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,8 +198,8 @@ def _refuse_other(error: OSError) -> None:
     """Ignore errors that mean "no such process"; raise `error` otherwise, as ToolFailed if it is permanent."""
     if error.errno in (errno.ENOSYS, errno.EPERM):
         raise ToolFailed(
-            f"this system does not tell processes apart: pidfd_open: {error.strerror}",
-            next="use Linux 5.3 or later, and allow pidfd_open where system calls are filtered",
+            f"this system does not support pidfds: pidfd_open: {error.strerror}",
+            next="use Linux 5.3 or later, and allow the system call pidfd_open (seccomp)",
         ) from error
     if error.errno not in (errno.ESRCH, errno.EINVAL):
         raise error

@@ -31,7 +31,7 @@ def mount_of(folder: int) -> int:
         for line in file:
             if line.startswith("mnt_id:"):
                 return int(line.split()[1])
-    raise OSError(errno.ENOSYS, "this kernel does not tell mounts apart")
+    raise OSError(errno.ENOSYS, "this kernel does not report mount IDs")
 
 
 def remove_entries(folder: int, names: Iterable[str]) -> list[str]:
@@ -127,7 +127,7 @@ def make(home: Path, *names: str, exist_ok: bool = False) -> Path:
     try:
         return _made(home, names, exist_ok=exist_ok)
     except OSError as error:
-        raise ToolFailed(f"cannot make the folder: {error.strerror}", str(home.joinpath(*names))) from error
+        raise ToolFailed(f"cannot create the folder: {error.strerror}", str(home.joinpath(*names))) from error
 
 
 def _made(home: Path, names: Sequence[str], *, exist_ok: bool) -> Path:
@@ -138,7 +138,7 @@ def _made(home: Path, names: Sequence[str], *, exist_ok: bool) -> Path:
             os.mkdir(names[-1], 0o700, dir_fd=folders[-1])
         except FileExistsError:
             if not exist_ok:
-                raise Conflict("the folder is there already", str(home.joinpath(*names))) from None
+                raise Conflict("the folder already exists", str(home.joinpath(*names))) from None
         with _entered(folders[-1], names[-1]) as folder:
             if exist_ok and os.listdir(folder):
                 _check_marker(folder, home.name, names)
@@ -231,13 +231,13 @@ def _check_marker(folder: int, kind: str, names: Sequence[str]) -> None:
     except OSError as error:
         is_home = Path(_path_of(folder)).name == kind
         step = "set SYMPH_STATE_DIR to a folder for symph alone" if is_home else "move or remove it by hand"
-        raise NotOurs(f"nothing says that symph made it: there is no {MARKER} in it", _path_of(folder), step) from error
+        raise NotOurs(f"symph may not have made this folder: it has no {MARKER}", _path_of(folder), step) from error
     with open(marker, "rb") as file:
         facts = os.fstat(marker)
         is_ours = stat.S_ISREG(facts.st_mode) and facts.st_uid == os.geteuid() and facts.st_nlink == 1
         if not is_ours or file.read(4096) != _text_of_marker(kind, names):
-            step = "check it and remove it by hand"
-            raise NotOurs(f"its {MARKER} is of another folder, or damaged", _path_of(folder), step)
+            step = "check the folder and remove it by hand"
+            raise NotOurs(f"its {MARKER} is damaged or belongs to another folder", _path_of(folder), step)
 
 
 # Opening folders
@@ -248,7 +248,7 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise NotOurs(f"cannot look into the folder: {error.strerror}", str(path)) from error
+        raise NotOurs(f"cannot open the folder: {error.strerror}", str(path)) from error
     try:
         yield folder
     finally:
@@ -259,22 +259,22 @@ def _opened(path: Path) -> Iterator[int]:
 def _entered(above: int, name: str) -> Iterator[int]:
     """Open the folder `name` in `above`. Raises NotOurs for links, mount points and folders that others may write."""
     if not name or "/" in name or name in (".", ".."):
-        raise NotOurs(f"{name!r} is no name of a folder", _path_of(above))
+        raise NotOurs(f"{name!r} is not a folder name", _path_of(above))
     try:
         folder = os.open(name, FOLDER, dir_fd=above)
     except OSError as error:
         is_other = error.errno in (errno.ELOOP, errno.ENOTDIR)
-        what = "it is a link, or no folder" if is_other else f"cannot look into it: {error.strerror}"
+        what = "it is a link or not a folder" if is_other else f"cannot open it: {error.strerror}"
         raise NotOurs(what, f"{_path_of(above)}/{name}") from error
     try:
         facts = os.fstat(folder)
         if mount_of(folder) != mount_of(above):
-            step = "unmount it, or set SYMPH_STATE_DIR to what is mounted"
+            step = "unmount it, or set SYMPH_STATE_DIR to a folder of the mounted disk"
             raise NotOurs("something is mounted there", _path_of(folder), step)
         if facts.st_uid != os.geteuid():
             raise NotOurs(f"it belongs to user {facts.st_uid}", _path_of(folder))
         if facts.st_mode & 0o022:
-            raise NotOurs("others may write there", _path_of(folder), f"chmod go-w {_path_of(folder)}")
+            raise NotOurs("other users may write there", _path_of(folder), f"chmod go-w {_path_of(folder)}")
         yield folder
     finally:
         os.close(folder)

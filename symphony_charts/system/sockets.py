@@ -39,11 +39,11 @@ class Holder:
     def __str__(self) -> str:
         whose = f' of experiment "{self.experiment}"' if self.experiment else ""
         who = f"pid {self.pid} ({self.command}){whose}" if self.pid else f"a process of {self.user}"
-        return f"{who}, which listens on {self.address}:{self.port}"
+        return f"{who}, listening on {self.address}:{self.port}"
 
 
 def has_address(address: str) -> bool:
-    """Return True if programs can listen at `address` at all."""
+    """Return True if programs can listen at `address`."""
     with socket.socket() as probe:
         try:
             probe.bind((address, 0))

@@ -35,7 +35,9 @@ def state_dir() -> Path:
         # The XDG specification requires relative paths to be ignored.
         state = (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "symph"
     except RuntimeError as error:
-        raise ToolFailed("this user has no home", next="set HOME, or SYMPH_STATE_DIR to a folder for state") from error
+        raise ToolFailed(
+            "this user has no home folder", next="set HOME, or SYMPH_STATE_DIR to a folder for state"
+        ) from error
     return Path(os.path.realpath(state))
 
 
@@ -93,7 +95,7 @@ def open_owned(folder: int, name: str) -> int:
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_nlink != 1:
         os.close(descriptor)
-        raise _unsafe(path, "it is no file of yours alone")
+        raise _unsafe(path, "it is not a plain file, or not only yours")
     return descriptor
 
 
@@ -102,19 +104,19 @@ def _own_folder(path: Path) -> int:
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _NOT_BY_LINKS)
     except OSError as error:
         is_other = error.errno in (errno.ELOOP, errno.ENOTDIR)
-        raise _unsafe(path, "it is a link, or no folder" if is_other else error.strerror or "") from error
+        raise _unsafe(path, "it is a link or not a folder" if is_other else error.strerror or "") from error
     facts = os.fstat(descriptor)
     mode = stat.S_IMODE(facts.st_mode)
     if facts.st_uid != os.geteuid() or mode & 0o077:
         os.close(descriptor)
         who = "you" if facts.st_uid == os.geteuid() else f"user {facts.st_uid}"
-        raise _unsafe(path, f"it belongs to {who} with mode {mode:04o}, and must be yours with mode 0700")
+        raise _unsafe(path, f"it belongs to {who} with mode {mode:04o}; it must be yours with mode 0700")
     return descriptor
 
 
 def _unsafe(path: Path, why: str) -> ToolFailed:
-    step = "see who made it and remove it, or set SYMPH_RUNTIME_DIR to a folder that is yours alone"
-    return ToolFailed(f"cannot use {path.name}, where what runs is kept: {why}", str(path), step)
+    step = "check its owner and remove it, or set SYMPH_RUNTIME_DIR to a folder of yours with mode 0700"
+    return ToolFailed(f"cannot use {path.name} for running experiments: {why}", str(path), step)
 
 
 HAS_FILE_LOCKS = sys.platform != "win32"
@@ -142,9 +144,9 @@ def refuse_elsewhere() -> None:
 
 def elsewhere() -> ToolMissing:
     """Return the error for a function that needs Linux."""
-    what = f"experiments run on this machine under Linux alone, and this is {system_name()}"
+    what = f"experiments run on a local machine only under Linux, and this is {system_name()}"
     here = _WAY_OUT.get(sys.platform, "on a Linux machine")
-    step = f"--on kube means a cluster; or run symph {here}; packaging, plans and publishing work as they are"
+    step = f"run on a cluster: --on kube, or run symph {here}; packaging, plans and publishing also work on this system"
     return ToolMissing(what, "", step)
 
 

@@ -31,12 +31,12 @@ def main(site: Path) -> str:
     for old in site.glob("symphony_charts_torchx-*.dist-info"):
         shutil.rmtree(old)
     if importlib.util.find_spec("torchx.plugins") is not None:
-        return "this TorchX finds the scheduler `symph` by itself"
+        return "nothing to install: this TorchX already finds the scheduler `symph`"
     own = importlib.import_module("torchx.schedulers").DEFAULT_SCHEDULER_MODULES
     lines = [f"{name} = {module}:create_scheduler" for name, module in {**own, **_OURS}.items()]
     files = {
         "METADATA": f"Metadata-Version: 2.1\nName: {_NAME}\nVersion: {__version__}\n"
-        "Summary: Entry points with which TorchX 0.7 finds the scheduler symph beside its own.\n",
+        "Summary: Entry points that add the scheduler symph to TorchX 0.7.\n",
         "INSTALLER": "symphony-charts\n",
         "entry_points.txt": "\n".join(["[torchx.schedulers]", *lines, ""]),
     }

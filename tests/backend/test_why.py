@@ -40,8 +40,8 @@ MountVolume.SetUp failed for volume "c" : configmap "m" not found
     config: the ConfigMap m is missing
 MountVolume.SetUp failed for volume "c" : configmap references non-existent config key: a
     config: a ConfigMap lacks the key a
-its gang is not complete
-    gang: its gang is not complete
+its gang is incomplete
+    gang: its gang is incomplete
 waits for replay:7003 of replay, 12s
     port: waits for replay:7003 of replay
 waits for prepare to succeed
@@ -119,8 +119,8 @@ def test_a_failure_tells_the_last_words_once(instance: tuple[str, str, str], tex
     ("phase", "note", "cause", "text", "step"),
     [
         ("lost", "its container is gone; symph down rl", "lost", "its container is gone", "symph down rl"),
-        ("running", "its supervisor is gone: x; symph up", "supervisor", "its supervisor is gone: x", "symph up"),
-        ("running", "its supervisor is stopped: kill 7", "supervisor", "its supervisor is stopped", "kill 7"),
+        ("running", "its supervisor has died; symph up", "supervisor", "its supervisor has died", "symph up"),
+        ("running", "its supervisor is suspended; kill 7", "supervisor", "its supervisor is suspended", "kill 7"),
         ("running", "runs on other; then", "elsewhere", "runs on other; then", "symph status rl, over there"),
     ],
 )

@@ -119,7 +119,7 @@ def test_a_probe_of_an_overlay_asks_a_port_of_its_own_container(probe: str, hand
     found = errors({"groups": {"g": group}, "processes": {"c": {"binds": "other"}}})
     (kind, asked) = next(iter(handler.items()))
     path = f"groups.g.processes.a.container_overlay.{probe}.{kind}.port"
-    assert found == ({path: f'process "g/a" listens on no service "{asked["port"]}"'} if is_refused else {})
+    assert found == ({path: f'process "g/a" does not listen on a service "{asked["port"]}"'} if is_refused else {})
 
 
 @pytest.mark.parametrize(

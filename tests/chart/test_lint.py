@@ -170,7 +170,7 @@ def test_the_pods_of_an_aggregator_are_found_by_its_service_and_checked() -> Non
 _PAIR: dict[str, dict[str, object]] = {"a": {"command": ["x"], "retries": 1}, "b": {"command": ["y"]}}
 
 
-@pytest.mark.parametrize(("operator", "what"), [("v0", "without an end"), ("v1.1", "never restarts a container")])
+@pytest.mark.parametrize(("operator", "what"), [("v0", "without a limit"), ("v1.1", "never restarts a container")])
 def test_what_an_operator_does_of_restarts_in_place_is_said(operator: str, what: str) -> None:
     experiment = experiment_of(
         processes={"coordinator": {"command": ["x"], "restart": "on-failure"}},

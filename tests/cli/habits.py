@@ -21,7 +21,7 @@ ROWS = r"""
 2 | up e.yaml --env-file .env | argument --env-file: cannot read .env: No such file or directory
 2 | run e.yaml --env-file e.yaml | argument --env-file: e.yaml:1 is not KEY=VALUE: "name: rl"
 3 | package e.yaml -E SYMPH_RUN=1 | choose another name
-3 | package e.yaml -E 1A=x | use letters, digits, underscores, dots and dashes, no digit first
+3 | package e.yaml -E 1A=x | use letters, digits, underscores, dots and dashes; do not begin with a digit
 2 | up --scale learner=3 e.yaml | (--set groups.NAME.replicas=3)
 2 | up e.yaml --replicas 3 | (--set groups.NAME.replicas=3)
 2 | up e.yaml --build | (images are built elsewhere; see symph package --workspace)
@@ -38,9 +38,9 @@ ROWS = r"""
 2 | run e.yaml --rm | (symph down leaves nothing behind; symph rm forgets the logs)
 2 | run -d --wait e.yaml | (run waits for the end, unless -d)
 2 | run python train.py | (it starts one experiment; arguments of a program are in its spec)
-3 | run train.py | name the experiment `experiment`, or define `def experiment():` that returns it; a script with argu
-3 | run ./nothere | give the path of a .yaml, .json or .py; symph init NAME makes a spec to begin with
-3 | run https://example.org/e.yaml | there is no folder https:/example.org; symph init NAME makes a spec to begin with
+3 | run train.py | name the experiment `experiment`, or define `def experiment():` that returns it; pass argu
+3 | run ./nothere | give the path of a .yaml, .json or .py; create a spec: symph init NAME
+3 | run https://example.org/e.yaml | the folder https:/example.org does not exist; create a spec: symph init NAME
 2 | up -D e.yaml | (did you mean -d?)
 2 | up --detatch e.yaml | (did you mean --detach?)
 2 | up --watch | argument --watch: expected one argument
@@ -57,7 +57,7 @@ ROWS = r"""
 3 | up e.yaml --spec-set processes.lerner.replicas=2 | did you mean processes.learner?
 3 | up e.yaml --spec-set processes.learner.replica=2 | did you mean "replicas"?
 2 | up e.yaml --spec-set nothing | write KEY=VALUE; a comma inside of a value is written \,
-3 | up e.yaml -f e.yaml | give it without -f; a value of its chart: --set groups.NAME.replicas=2
+3 | up e.yaml -f e.yaml | give it without -f; to set a value of its chart: --set groups.NAME.replicas=2
 3 | up e.yaml -f nope.yaml | give a YAML or JSON file
 2 | up e.yaml -o out | 'out' (choose from 'table', 'json', 'yaml')
 2 | up e.yaml --on local | (symph run --on kube; up is for here)
@@ -85,8 +85,8 @@ ROWS = r"""
 2 | logs --lines 5 rl | (--tail LINES)
 2 | logs --tail x | argument -t/--tail: expected a whole number, got 'x'
 2 | logs --tail | argument -t/--tail: expected one argument
-2 | logs --since yesterday | argument -s/--since: 'yesterday' is no time: write 10m, 2h, or 2026-03-01T12:00:00Z
-2 | logs --since 5min | argument -s/--since: '5min' is no time: write 10m, 2h, or 2026-03-01T12:00:00Z
+2 | logs --since yesterday | argument -s/--since: 'yesterday' is not a time: write 10m, 2h, or 2026-03-01T12:00:00Z
+2 | logs --since 5min | argument -s/--since: '5min' is not a time: write 10m, 2h, or 2026-03-01T12:00:00Z
 2 | logs --regex '[' | write a character that means itself with a backslash, as in '\['
 2 | logs --grep loss | (--regex PATTERN)
 2 | logs -c learner rl | (-p PROCESS)
@@ -111,7 +111,7 @@ ROWS = r"""
 8 | use nope | nothing runs; symph up SPEC starts it
 3 | validate nope.yaml | did you mean e.yaml?
 2 | validate --helm=3 e.yaml | argument --helm: takes no value, and is given '3'
-3 | validate d.yaml | kubectl apply -f d.yaml creates it; symph init NAME makes a spec to begin with
+3 | validate d.yaml | kubectl apply -f d.yaml creates it; create a spec: symph init NAME
 3 | validate compose.yaml | symph import compose compose.yaml --to experiment.yaml
 3 | validate sky.yaml | `run` become `cmds` of a process, nodes its `replicas`
 3 | validate pc.yaml | `command` of a process becomes its `cmds`, `depends_on` becomes `after`
@@ -119,16 +119,16 @@ ROWS = r"""
 3 | validate Procfile | each line becomes a process with `cmds`
 3 | validate ray.yaml | the head and the workers become processes with `ray start`
 3 | validate values.yaml | symph package SPEC -f values.yaml for a chart of a spec
-3 | validate train.py | name the experiment `experiment`, or define `def experiment():` that returns it; a script with
-3 | validate empty | symph init NAME makes a spec to begin with
+3 | validate train.py | name the experiment `experiment`, or define `def experiment():` that returns it; pass
+3 | validate empty | create a spec: symph init NAME
 3 | render | give one: compose.yaml, d.yaml, e.yaml, f.yaml
 2 | plan e.yaml | add --pools FILE, or placement.pools to the spec; symph init makes a pools.yaml to begin with
-3 | plan e.yaml --pools nope.tf | give the file that describes your node pools
+3 | plan e.yaml --pools nope.tf | give a file that describes your node pools
 3 | plan e.yaml --pools main.tf | run `terraform show -json > cluster.json` in Terraform's folder, and give cluster.js
 2 | plan e.yaml --hours many | argument --hours: expected a number of hours, got 'many'
 2 | diff | --repo URL, or `repository:` in .symph.yaml (symph gitops init)
 2 | diff e.yaml --env prod | --repo URL, or `repository:` in .symph.yaml (symph gitops init)
-3 | package nope | give the path of a .yaml, .json or .py; symph init NAME makes a spec to begin with
+3 | package nope | give the path of a .yaml, .json or .py; create a spec: symph init NAME
 2 | package --force e.yaml | unrecognized arguments: --force
 2 | package e.yaml -t mine | (did you mean --template?)
 3 | package e.yaml --version one | write it like 1.2.3
@@ -152,7 +152,7 @@ ROWS = r"""
 2 | uninstall | the following arguments are required: RELEASE
 2 | import | the following arguments are required: FORMAT, one of torchx, dijob, compose, symphony, runopts
 2 | import docker compose.yaml | 'docker' (choose from 'torchx', 'dijob', 'compose', 'symphony', 'runopts')
-3 | import compose nope.yaml | give a file that is there
+3 | import compose nope.yaml | give a file that exists
 2 | export | the following arguments are required: FORMAT, one of appwrapper, dijob, kustomize, manifests
 2 | export compose e.yaml | 'compose' (choose from 'appwrapper', 'dijob', 'kustomize', 'manifests')
 2 | schema e.yaml | (a word too many)
@@ -164,7 +164,7 @@ ROWS = r"""
 2 | local | the following arguments are required: ACTION, one of env, render, replay, history, gc, volumes
 2 | local nope | 'nope' (choose from 'env', 'render', 'replay', 'history', 'gc', 'volumes')
 8 | local history nope | symph local history
-2 | local gc --older-than 7 | argument --older-than: "7" is no age such as 90s, 12h or 7d
+2 | local gc --older-than 7 | argument --older-than: "7" is not an age, such as 90s, 12h or 7d
 8 | local env nope | start one: symph up SPEC
 2 | completion | the following arguments are required: shell, one of bash, zsh, fish, tcsh
 2 | completion powershell | 'powershell' (choose from 'bash', 'zsh', 'fish', 'tcsh')
@@ -173,7 +173,7 @@ ROWS = r"""
 2 | init . | symph init
 2 | init e.yaml | symph init e makes a folder with a spec in it
 2 | init x -t python | (did you mean --template?)
-8 | init x --template pyhton | see: symph init --help
+8 | init x --template pyhton | list the templates: symph init --help
 2 | version 3 | (a word too many)
 2 | --verison | (did you mean --version?)
 2 | -h2 | argument -h/--help: takes no value, and is given '2'
@@ -183,7 +183,7 @@ ROWS = r"""
 2 | sweep e.yaml --grid lr | for example: --grid lr=1e-3,1e-4 or seed=0..9
 2 | sweep e.yaml --grid lr= | for example: --grid lr=1e-3,1e-4 or seed=0..9
 2 | sweep e.yaml --grid lr=0.1..0.5 | write 0.1..0.5..STEP, list the values with commas, or draw them: --uniform lr=0.
-2 | sweep e.yaml --grid lr=[0.1,0.2] | write the values with commas and nothing around them, as in lr=0.1,0.2
+2 | sweep e.yaml --grid lr=[0.1,0.2] | write the values separated by commas, without brackets, as in lr=0.1,0.2
 2 | sweep e.yaml --grid lr=0.1:0.5 | write first..last or first..last..step, as in lr=1..5 or lr=0.1..0.5..0.1
 2 | sweep e.yaml --grid lr=1.. | write first..last or first..last..step, as in lr=1..5 or lr=0.1..0.5..0.1
 3 | sweep e.yaml --grid lrr=1,2 | did you mean LR? declare it in a process (env: {LRR: ...}), or give a path of the sp
@@ -191,7 +191,7 @@ ROWS = r"""
 2 | sweep e.yaml --grid lr=1 --grid lr=2 | give all its values in one --grid
 2 | sweep e.yaml --uniform lr=0..1 | add --random N
 2 | sweep e.yaml --uniform lr=0,1 --random 3 | for example: --uniform lr=0.1..1
-2 | sweep e.yaml --loguniform lr=0..1 --random 3 | draw evenly: --uniform lr=0..1
+2 | sweep e.yaml --loguniform lr=0..1 --random 3 | draw uniformly: --uniform lr=0..1
 2 | sweep e.yaml --random 5 | for example: --grid lr=1e-3,1e-4 --grid seed=0..9
 2 | sweep e.yaml --grid lr=1,2 --parallel 0 | argument --parallel: expected a whole number of at least 1, got '0'
 2 | sweep e.yaml --grid lr=1,2 --metric | argument --metric: expected one argument
@@ -224,9 +224,9 @@ ROWS = r"""
 3 | spec env: {A: 010} | write "010" in quotes
 3 | spec env: {A: 1_000} | write "1_000" in quotes
 3 | spec env: {A: } | write "" for an empty one
-3 | spec env: {A B: x} | use letters, digits, underscores, dots and dashes, no digit first
+3 | spec env: {A B: x} | use letters, digits, underscores, dots and dashes; do not begin with a digit
 3 | spec depends_on: [b] | did you mean "after"?
-3 | spec after: b | there are: learner
+3 | spec after: b | choose one of: learner
 3 | spec entrypoint: python | did you mean "command"?
 3 | spec working_dir: /x | did you mean "cwd"?
 3 | spec volumes: [./data:/data] | `volumes` belongs to the experiment: write it at the left margin
@@ -234,14 +234,14 @@ ROWS = r"""
 3 | spec mounts: [/data:/data] | write `{host_path: /data, at: /data}`
 3 | spec mounts: [{host_path: ./data, at: /data}] | a folder of yours: `{claim: {claim: data, local: ./data}, at: /dat
 3 | spec mounts: [{claim: data}] | add `at:` there
-3 | spec mounts: [{volume: nope, at: /x}] | declare it under `volumes:`, or say it at the mount
+3 | spec mounts: [{volume: nope, at: /x}] | declare it under `volumes:`, or describe it in the mount
 3 | spec ports: [8080:80] | did you mean "exposes"?
 3 | spec binds: 8080 | write a map
 3 | spec binds: {web: 8080:80} | write only the port on which it listens: 80
 3 | spec binds: {web: http} | write a whole number
-3 | spec binds: Web | use lower-case letters, digits and dashes, a letter first, a letter or digit last
-3 | spec connects: nope | add `binds: nope` to a process, or fix the name
-3 | spec connects: {web: 80} | fix the port where the service is bound: `binds: {name: port}`
+3 | spec binds: Web | use lower-case letters, digits and dashes; begin with a letter, end with a letter or digit
+3 | spec connects: nope | add `binds: nope` to a process, or correct the name
+3 | spec connects: {web: 80} | set the port in the process that binds it: `binds: {name: port}`
 3 | spec restart: sometimes | write one of them
 3 | spec restart: unless-stopped | write one of them
 3 | spec deadline: tomorrow | write a whole number
@@ -252,8 +252,8 @@ ROWS = r"""
 3 | spec args: $(SYMPH_CONFIG_DRI)/x | did you mean "SYMPH_CONFIG_DIR"?
 3 | spec cmds: python a.py | keep `cmds`, or `command`
 3 | spec shell: fish | did you mean "sh"?
-3 | spec ready: http://localhost/ | use a number, or a service that this process listens on
-3 | spec ready: {http: /health} | use a number, or a service that this process listens on
+3 | spec ready: http://localhost/ | use a number, or a service of this process
+3 | spec ready: {http: /health} | use a number, or a service of this process
 3 | spec node_selector: gpu | write `KEY: VALUE` lines below
 3 | spec tolerations: gpu | write a list
 3 | spec labels: [a] | write KEY: VALUE, without dashes
@@ -264,11 +264,11 @@ ROWS = r"""
 3 | top services: {web: {image: x}} | a service is what a process `binds`; a compose file comes over by symph import c
 3 | top volumes: [data] | write KEY: VALUE, without dashes
 3 | top volumes: {data: ./data} | write `KEY: VALUE` lines below
-3 | top namespace: My_NS | use lower-case letters, digits and dashes, a letter or digit first, a letter or digit last
-3 | top configs: {a: {file: nope.yaml}} | relative paths count from the folder of the spec file
+3 | top namespace: My_NS | use lower-case letters, digits and dashes; begin and end with a letter or digit
+3 | top configs: {a: {file: nope.yaml}} | relative paths start at the folder of the spec file
 3 | top workload: {kind: deployment} | write one of them
 3 | top workload: jobs | write `KEY: VALUE` lines below
-3 | top done_when: [nope] | there are: learner
+3 | top done_when: [nope] | choose one of: learner
 3 | top image: [x] | write text
 3 | top groups: [a] | write KEY: VALUE, without dashes
 3 | top placement: {pool: x} | did you mean "pools"?

@@ -29,7 +29,7 @@ def test_an_exbibyte_is_an_amount_that_no_node_has(verb: str, status: int, memor
 
 @pytest.mark.parametrize("verb", VERBS)
 @pytest.mark.parametrize("memory", ["1e400", '"1\\n"', "\uff11", "Gi", "-1", "10E"])
-def test_what_cannot_be_counted_is_refused_with_its_place(verb: str, memory: str, tmp_path: Path) -> None:
+def test_uncountable_amounts_are_refused_with_their_place(verb: str, memory: str, tmp_path: Path) -> None:
     done = ended(tmp_path, verb, memory)
     assert done.returncode == 3, done.stderr
     assert "q.yaml:4, processes.a.requests.memory" in done.stderr

@@ -197,7 +197,7 @@ def test_tiles_for_which_tmux_finds_no_room_leave_nothing_behind(own: Own, tmp_p
     assert subprocess.run(["tmux", "-S", str(tmp_path / "s"), "ls"], capture_output=True, check=False).returncode == 1
 
 
-def test_what_makes_no_sense_is_refused_with_the_way_out(
+def test_conflicting_options_are_refused_with_the_next_step(
     own: Own, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     start(tmp_path, processes=PROCESSES, on_failure="continue")

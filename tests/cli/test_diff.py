@@ -22,7 +22,7 @@ def test_a_spec_against_what_runs_names_each_field_and_the_effect(published: Pro
     assert lines[0] == "0.1.0 in dev -> rl.yaml"
     assert "Job/rl-agent   new run: pod template changed" in lines
     assert '  agent.command     ["work"] -> ["work","hard"]' in [line.replace(", ", ",") for line in lines]
-    assert "under Argo CD: a new run: Job/rl-agent" in out
+    assert "under Argo CD: a new run: the old Job/rl-agent" in out
     assert "CPU 3.005 -> 4.005" in out
 
 
@@ -63,7 +63,7 @@ def test_two_environments_show_what_a_promotion_does_to_the_second(published: Pr
 
 def test_a_dry_run_of_each_change_shows_what_it_does(published: Project) -> None:
     assert (
-        "under Argo CD: a new run: Job/rl-agent"
+        "under Argo CD: a new run: the old Job/rl-agent"
         in published.symph("publish", "rl.yaml", "--env", "dev", "--dry-run")[1]
     )
     published.symph("publish", "rl.yaml", "--env", "dev")
@@ -127,7 +127,7 @@ def test_markdown_is_a_table_that_values_cannot_break(published: Project) -> Non
 def test_an_unknown_version_lists_those_that_there_are(published: Project) -> None:
     status, _, err = published.symph("diff", "rl", "0.1.0", "9.9.9")
     assert status == 8
-    assert "it holds 0.1.0" in err
+    assert "published versions: 0.1.0" in err
 
 
 def test_comparing_with_nothing_is_a_usage_error(published: Project) -> None:

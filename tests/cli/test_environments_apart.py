@@ -82,13 +82,15 @@ def test_a_move_is_said_by_diff_and_publish(project: Project) -> None:
 def test_another_cluster_leaves_behind_what_runs_and_that_is_said(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     configure(project, "namespace: rl-dev", "namespace: rl-dev, cluster: big")
-    said = "starts in namespace rl-dev of big; in namespace rl-dev it runs until it is deleted there: retire it first"
+    said = (
+        "starts in namespace rl-dev of big; in namespace rl-dev it keeps running until you delete it: retire it first"
+    )
     assert said in project.symph("diff", "rl.yaml", "--env", "dev")[1]
     assert said in project.symph("publish", "rl.yaml", "--env", "dev")[1]
 
 
 @pytest.mark.parametrize("after", ["namespace: rl-dev, service_account: sa", "namespace: rl-dev, cluster: in-cluster"])
-def test_what_is_the_same_place_in_other_words_is_no_move(project: Project, after: str) -> None:
+def test_another_spelling_of_the_same_place_is_not_a_move(project: Project, after: str) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     configure(project, "namespace: rl-dev", after)
     assert "nothing happens" in project.symph("diff", "rl.yaml", "--env", "dev")[1]
@@ -120,9 +122,7 @@ def test_a_project_allows_the_old_place_until_nothing_runs_there(project: Projec
     assert places() == ["rl-else"]
     configure(project, "namespace: rl-else", "namespace: rl-dev")
     edit(project, "bootstrap/project.yaml", "namespace: rl-else", "namespace: rl-dev")
-    assert (
-        "what runs in namespace rl-else keeps running there" in project.symph("publish", "rl.yaml", "--env", "dev")[2]
-    )
+    assert "the old run keeps running in namespace rl-else" in project.symph("publish", "rl.yaml", "--env", "dev")[2]
 
 
 def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(project: Project) -> None:
@@ -130,7 +130,7 @@ def test_a_place_that_the_project_does_not_allow_is_said_and_lint_refuses_it(pro
     assert project.symph("publish", "rl.yaml", "--env", "dev")[2].count("lets dev run") == 0
     configure(project, "namespace: rl-dev", "namespace: rl-else")
     err = project.symph("publish", "rl.yaml", "--env", "dev")[2]
-    assert "lets dev run in https://kubernetes.default.svc/rl-dev, not in https://kubernetes.default.svc/rl-else" in err
+    assert "allows dev in https://kubernetes.default.svc/rl-dev, not in https://kubernetes.default.svc/rl-else" in err
     assert "gitops init --force" in err
     status, out = lint(project)
     assert (status, "[pointer-destination]" in out) == (1, True)
@@ -144,7 +144,7 @@ def test_two_applications_of_one_name_are_refused(project: Project) -> None:
     assert project.symph("publish", spec("c"), "--env", "dev", "--team", "a-b")[0] == 0
     status, _, err = project.symph("publish", spec("b-c"), "--env", "dev", "--team", "a")
     assert status == 7
-    assert "envs/dev/a-b/c.symph-app.yaml makes an application of the same name already: dev-a-b-c" in err
+    assert "envs/dev/a-b/c.symph-app.yaml already defines an application of the same name: dev-a-b-c" in err
 
 
 def test_two_applications_of_one_name_are_found_in_a_repository(project: Project) -> None:
@@ -167,7 +167,7 @@ def test_a_chart_edited_by_hand_does_not_run(project: Project, verb: str) -> Non
     before = project.log()
     status, _, err = project.symph(*words)
     assert (status, project.log()) == (7, before)
-    assert "charts/ml/rl/0.1.0 holds other content than was published" in err
+    assert "charts/ml/rl/0.1.0 differs from the published chart" in err
 
 
 def test_a_chart_without_its_chart_yaml_is_a_finding_and_no_fault_of_ours(project: Project) -> None:
@@ -179,7 +179,7 @@ def test_a_chart_without_its_chart_yaml_is_a_finding_and_no_fault_of_ours(projec
     assert (status, "[pointer-digest]" in out) == (1, True)
 
 
-def test_who_takes_over_an_experiment_of_somebody_else_reads_so(project: Project, tmp_path: Path) -> None:
+def test_taking_over_an_experiment_of_another_user_is_reported(project: Project, tmp_path: Path) -> None:
     del tmp_path
     project.symph("publish", "rl.yaml", "--env", "dev")
     configure(project, "Ann <ann@example.org>", "Bob <bob@example.org>")
@@ -198,7 +198,7 @@ def test_a_sealed_experiment_is_not_promoted_to_where_nothing_is_sealed_for_it(
     before = project.log()
     status, _, err = project.symph("promote", "rl", "--from", "dev", "--to", "prod", *words)
     assert (status, project.log()) == (3, before)
-    assert "prod has nothing sealed for token.txt" in err
+    assert "prod has no sealed value of token.txt" in err
     assert project.symph(*publish, "prod", "--version", "0.1.0")[0] == 0
     own = pointer(project, "prod")["values"]["secrets"]
     assert project.symph("promote", "rl", "--from", "dev", "--to", "prod", *words)[0] == 0

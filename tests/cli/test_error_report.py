@@ -92,7 +92,7 @@ def test_an_error_in_our_code_below_a_script_is_a_bug_of_ours(python: Run, tmp_p
     [
         (["-m", "nowhere.at.all"], "No module named 'nowhere'"),
         (["-m", "folder"], "No module named folder.__main__"),
-        (["nowhere.py"], "there is no script nowhere.py"),
+        (["nowhere.py"], "the script nowhere.py does not exist"),
     ],
 )
 def test_a_launcher_that_is_not_there_is_a_fault_of_the_input(
@@ -113,4 +113,4 @@ def test_a_launcher_ends_with_the_status_that_it_asks_for(python: Run, tmp_path:
 def test_a_script_for_symphony_is_told_how_it_gets_its_arguments(python: Run, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("from symphony.engine import Cluster\n")
     said = python("-m", "symphony_charts", "package", "mine.py").stderr
-    assert "a script with arguments of its own takes them after --" in said
+    assert "pass arguments of the script after --" in said

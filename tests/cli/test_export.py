@@ -31,7 +31,7 @@ def test_an_appwrapper_holds_all_that_its_controller_may_create(symph: Symph) ->
 _KEPT = ("--spec-set", "processes.server.until=uninstall")
 
 
-def test_what_stands_outside_and_what_never_ends_is_said(symph: Symph) -> None:
+def test_services_outside_of_a_wrapper_are_reported(symph: Symph) -> None:
     said = symph("export", "appwrapper", "exp.yaml", *_KEPT).stderr
     assert "ConfigMap/exp-environment-" in said
     assert "has not ended as long as this service runs\n  at:   StatefulSet/exp-server" in said
@@ -41,7 +41,7 @@ def test_strict_fails_for_what_does_not_come_over_as_it_is(symph: Symph) -> None
     symph("export", "appwrapper", "exp.yaml", "--strict", *_KEPT, status=1)
 
 
-def test_what_no_chart_carries_is_lost(symph: Symph, spec: Path) -> None:
+def test_settings_that_no_chart_carries_are_lost(symph: Symph, spec: Path) -> None:
     spec.write_text("name: exp\nimage: a:1\nprocesses: {a: {command: [x]}, b: {command: [x], after: [a]}}\n")
     said = symph("export", "manifests", "exp.yaml").stderr
     assert "lost: the cluster starts all pods at once" in said
@@ -56,7 +56,7 @@ def test_everything_can_be_inside(symph: Symph) -> None:
 
 
 @pytest.mark.parametrize("version", ["v1beta1", "v1beta2"])
-def test_what_is_exported_has_no_unknown_field(version: str, symph: Symph) -> None:
+def test_exported_objects_have_no_unknown_field(version: str, symph: Symph) -> None:
     made = objects(symph, "--api", version, "--release", "blue", "-n", "ml", "--set", "groups.client.retries=2")
     assert {item["apiVersion"] for item in made if item["kind"] == "AppWrapper"} == {
         f"workload.codeflare.dev/{version}"
@@ -101,7 +101,7 @@ def test_an_experiment_of_services_alone_is_refused(symph: Symph, tmp_path: Path
     (tmp_path / "only.yaml").write_text(
         "name: only\nimage: a:1\nprocesses:\n  web: {command: [x], lifecycle: service}\n"
     )
-    assert "nothing here does" in symph("export", "appwrapper", "only.yaml", status=3).stderr
+    assert "needs a finite process" in symph("export", "appwrapper", "only.yaml", status=3).stderr
 
 
 def test_manifests_are_the_objects_of_the_chart_in_one_stream(symph: Symph) -> None:

@@ -56,7 +56,7 @@ def test_the_status_of_the_verb_is_the_status() -> None:
     assert (run(0), run(4)) == (0, 4)
 
 
-def test_what_where_and_next_are_said_of_every_fault(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_fault_has_what_where_and_next(capsys: pytest.CaptureFixture[str]) -> None:
     faults = [Problem(what="one", path="a.b", next="mend it"), Problem(what="two", path="c")]
     assert run(SpecError(faults, at="rl.yaml:3")) == 3
     said = "error: one\n  at:   rl.yaml:3, a.b\n  next: mend it\nerror: two\n  at:   rl.yaml:3, c\n"
@@ -83,7 +83,7 @@ def test_a_refusal_is_no_traceback_even_with_v(
     assert ("Traceback" in capsys.readouterr().err) == has_traceback
 
 
-def test_what_a_server_writes_does_not_drive_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+def test_control_characters_of_a_server_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     said = "remote: \x1b]0;mine\x07ok \x1b[31mred\x1b[0m \x9b2J\x08\n\x1b[2Jnext\tcolumn\r\n"
     assert run(ToolFailed("it \x1b[31msaid no", stderr=said)) == 6
     assert capsys.readouterr().err == "error: it said no\n  | remote: ok red \ufffd\n  | next\tcolumn\n"

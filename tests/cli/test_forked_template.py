@@ -141,7 +141,7 @@ def test_a_fork_in_a_repository_is_read_at_its_revision(fork: Path, tmp_path: Pa
         (".", "no cookiecutter.json"),
     ],
 )
-def test_what_is_no_template_is_refused(named: str, said: str, fork: Path, tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_template_is_refused(named: str, said: str, fork: Path, tmp_path: Path) -> None:
     ended = package(tmp_path, f"--template={named}", status=3)
     assert said in ended.stderr
     assert fork.is_dir()

@@ -55,7 +55,7 @@ def test_the_folder_is_given_by_a_flag_as_well(project: Project) -> None:
 
 
 @pytest.mark.parametrize("folder", ["../x", "a//b", ".git", "a b", "a/./b"])
-def test_what_is_no_folder_is_refused(folder: str, project: Project) -> None:
+def test_a_path_that_is_not_a_folder_is_refused(folder: str, project: Project) -> None:
     assert project.symph("publish", "rl.yaml", "--env", "dev", "--repo-path", folder)[0] == 3
 
 
@@ -68,7 +68,7 @@ def test_argo_cd_looks_below_the_folder(mono: Project) -> None:
     assert spec["template"]["metadata"]["labels"]["symph.dev/team"] == "{{ index .path.segments 4 }}"
 
 
-def test_what_forges_read_at_the_top_stands_there(mono: Project) -> None:
+def test_files_for_forges_are_at_the_top_of_the_repository(mono: Project) -> None:
     before = outside(mono)
     assert mono.symph(*INIT, "--dry-run")[0] == 0
     assert outside(mono) == before
@@ -136,4 +136,4 @@ def test_into_a_checkout_it_is_written_below_the_folder_and_the_check_runs_there
 def test_a_file_where_the_folder_shall_be_is_a_conflict(project: Project, tmp_path: Path) -> None:
     commit(project.repo, {"deploy": "a file\n"})
     status, _, err = project.symph("publish", "rl.yaml", "--env", "dev", "--repo-path", ROOT)
-    assert (status, "deploy is no folder" in err) == (7, True), err
+    assert (status, "deploy is not a folder" in err) == (7, True), err

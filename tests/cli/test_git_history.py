@@ -23,7 +23,7 @@ def test_each_entry_has_its_author_and_its_commit(project: Project) -> None:
     assert [item["isNow"] for item in items] == [True, False, False]
 
 
-def test_what_was_retired_is_told_with_its_values(project: Project) -> None:
+def test_history_shows_retired_experiments_with_their_values(project: Project) -> None:
     project.publish(2, "--env-set", "groups.agent.replicas=6")
     project.publish(3)
     project.symph("retire", "rl", "--env", "dev", "--yes")
@@ -38,14 +38,14 @@ def test_what_was_retired_is_told_with_its_values(project: Project) -> None:
     assert [item["isNow"] for item in items] == [False, False, False]
 
 
-def test_what_was_retired_is_found_without_its_team(project: Project) -> None:
+def test_a_retired_experiment_is_found_without_its_team(project: Project) -> None:
     project.publish(2, "--team", "vision")
     project.symph("retire", "rl", "--env", "dev", "--team", "vision", "--yes")
     (project.folder / ".symph.yaml").write_text(SETTINGS.replace("REPO", str(project.repo)).replace("team: ml\n", ""))
     assert len(project.json("history", "rl", "--env", "dev")["items"]) == 2
 
 
-def test_what_never_ran_exits_8(project: Project) -> None:
+def test_history_of_an_unknown_experiment_exits_8(project: Project) -> None:
     project.publish(2)
     status, _, err = project.symph("history", "els", "--env", "dev")
     assert (status, "dev never ran ml/els" in err) == (8, True)
@@ -97,7 +97,7 @@ def test_a_reason_that_holds_a_secret_is_refused(project: Project) -> None:
     assert project.symph("publish", "rl.yaml", "--env", "dev", "--into", str(project.folder), "-m", "x")[0] == 2
 
 
-def test_what_was_retired_is_brought_back(project: Project) -> None:
+def test_rollback_restores_a_retired_experiment(project: Project) -> None:
     project.publish(2)
     project.publish(3, "--env-set", "groups.agent.replicas=6")
     before = project.show(POINTER)

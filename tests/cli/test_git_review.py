@@ -96,7 +96,7 @@ def test_what_else_a_branch_holds_comes_along(project: Project) -> None:
     assert merges_cleanly(project)
 
 
-def test_what_both_changed_by_hand_is_a_conflict_and_changes_nothing(project: Project) -> None:
+def test_manual_changes_on_both_branches_conflict_and_change_nothing(project: Project) -> None:
     project.publish(2)
     project.publish(3, *REVIEW)
     git("-C", str(project.repo), "symbolic-ref", "HEAD", "refs/heads/main")

@@ -191,7 +191,7 @@ def test_a_secret_that_found_its_way_into_the_spec_is_refused_by_path(project: P
     project.write(text.replace("replicas: 2", "replicas: 2, env: {TOKEN: hunter2-hunter2}"))
     status, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
     assert status == 7
-    assert "values.yaml holds the secret token.txt" in err
+    assert "values.yaml contains the secret token.txt" in err
     assert "hunter2" not in err
     assert git("-C", str(project.repo), "branch", "--list") == ""
     checkout = project.folder / "checkout"

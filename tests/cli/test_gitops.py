@@ -37,7 +37,7 @@ def test_the_check_installs_one_pinned_source_and_no_name(project: Project) -> N
     assert runs == ["pip install -r ci/requirements.txt", "sh ci/check"]
 
 
-def test_what_others_cannot_install_is_asked_for(project: Project) -> None:
+def test_a_local_installation_needs_install_from(project: Project) -> None:
     status, _, err = project.symph("gitops", "init")
     assert (status, "next: --install-from WHERE: git+https://HOST/REPOSITORY@COMMIT" in err) == (2, True)
     assert project.symph("gitops", "init", "--install-from", "symphony-charts")[0] == 2
@@ -134,7 +134,7 @@ def test_pointers_get_the_form_of_the_tool_that_reads_them(project: Project, bac
     project.symph(*first)
     project.symph("publish", "rl.yaml", "--env", "dev")
     status, _, err = project.symph(*then)
-    assert (status, "for another tool" in err) == (7, True)
+    assert (status, "or another tool" in err) == (7, True)
     before = project.json("status", "rl")["items"]
     assert project.symph(*then, "--force")[0] == 0
     assert project.json("status", "rl")["items"] == before
@@ -197,19 +197,19 @@ def test_line_ends_that_git_translates_are_told_from_an_edit(project: Project) -
     project.symph("publish", "rl.yaml", "--env", "dev")
     (found,) = findings_under(project, "* text eol=crlf\n")
     assert found == (
-        "pointer-digest", "charts/ml/rl/0.1.0 has other line ends than were published: git translated them here"
+        "pointer-digest", "charts/ml/rl/0.1.0 has other line ends than the published chart: git converted them"
     )  # fmt: skip
 
 
-def test_what_git_lfs_put_there_is_told_from_an_edit(project: Project) -> None:
+def test_lfs_pointers_are_distinguished_from_edits(project: Project) -> None:
     project.symph("publish", "rl.yaml", "--env", "dev")
     file = project.clone() / "charts/ml/rl/0.1.0/README.md"
     file.write_text("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n")
     items = json.loads(project.symph("gitops", "lint", str(project.folder / "checkout"), "-o", "json")[1])["items"]
-    assert any("pointers of Git LFS" in item["what"] for item in items)
+    assert any("Git LFS pointers" in item["what"] for item in items)
 
 
-def test_what_init_lays_down_keeps_git_from_translating_charts(project: Project) -> None:
+def test_files_of_init_keep_git_from_converting_charts(project: Project) -> None:
     project.symph(*INIT)
     checkout = project.clone()
     said = git("-C", str(checkout), "check-attr", "text", "filter", "--", "charts/ml/rl/0.1.0/values.yaml")

@@ -42,7 +42,7 @@ def allowed(project: Project) -> list[tuple[str | None, str]]:
     return [(place.get("name"), place["namespace"]) for item in items for place in item["spec"]["destinations"]]
 
 
-def test_what_init_allows_is_what_publish_writes(fresh: Project) -> None:
+def test_init_allows_every_destination_that_publish_writes(fresh: Project) -> None:
     assert init(fresh, *PLACES)[0] == 0
     for env in ("dev", "prod"):
         assert fresh.symph("publish", "rl.yaml", "--env", env)[0] == 0
@@ -107,7 +107,7 @@ def test_flags_and_settings_must_agree(place: str, status: int, project: Project
 
 
 @pytest.mark.parametrize("place", ["dev", "=x", "dev=", "dev=A b", "a/b=c"])
-def test_what_is_no_destination_is_refused(place: str, fresh: Project) -> None:
+def test_an_invalid_destination_is_refused(place: str, fresh: Project) -> None:
     assert init(fresh, "--destination", place)[0] in (2, 3)
     assert not (fresh.folder / ".symph.yaml").exists()
 

@@ -37,7 +37,8 @@ def test_each_example_prints_an_experiment_that_reads_back(
     # The roles of the AppDef and the workers of the middle DIJob request both amounts themselves.
     asks = name in ("appdef.json", "dijob-v1.0.yaml")
     said = [
-        word in err for word in ("lose all capabilities", "get no token", "request 100m of cpu and 128Mi of memory")
+        word in err
+        for word in ("have no capabilities", "do not get the token", "request 100m of cpu and 128Mi of memory")
     ]
     assert said == [True, True, not asks]
 
@@ -79,7 +80,7 @@ def test_strict_fails_for_a_loss_and_writes_nothing(tmp_path: Path, capsys: pyte
 def test_a_change_is_no_loss(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "compose.yaml").write_text("services: {Web_X: {image: 'a:1', command: [run]}}")
     assert main(["import", "compose", str(tmp_path / "compose.yaml"), "--strict", "--name", "a_very" * 9]) == 0
-    assert "no valid name" in capsys.readouterr().err
+    assert "is not a valid name" in capsys.readouterr().err
     assert main(["import", "dijob", str(EXAMPLES / "dijob-v1.1.0.yaml"), "--strict"]) == 0
 
 
@@ -155,7 +156,7 @@ def test_the_kind_of_the_result_is_chosen(format: str, name: str, capsys: pytest
     assert from_data(load(capsys.readouterr().out)).workload.kind == "jobset"
 
 
-def test_what_is_wrong_with_an_option_stands_at_the_option_and_a_port_at_the_map(
+def test_faults_are_reported_at_the_option_and_ports_at_the_map(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "app.json"
@@ -173,7 +174,7 @@ def test_torchxs_volcano_job_is_refused_with_the_alternative(capsys: pytest.Capt
     assert "torchx run -s kubernetes --dryrun" in capsys.readouterr().err
 
 
-def test_what_a_compose_file_mounts_and_builds_is_searched_for_names_of_services(
+def test_mounted_and_built_files_are_searched_for_names_of_services(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "web/conf").mkdir(parents=True)

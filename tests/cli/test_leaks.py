@@ -21,14 +21,14 @@ def test_a_token_is_refused_with_rule_and_line_and_never_shown(project: Project,
     project.write(LEAK)
     status, out, err = project.symph("publish", "rl.yaml", "--env", "dev", *also)
     assert status == 7
-    assert re.search(r"values\.yaml:\d+ holds a secret by the rule github-pat", err)
+    assert re.search(r"values\.yaml:\d+ contains a secret \(rule github-pat\)", err)
     assert TOKEN not in out + err
     assert [path.name for path in (project.folder / "checkout").iterdir()] == [".git"]
 
 
 @pytest.mark.parametrize("words", [(), ("--rule", "github-pat", "--path", "*.yaml"), ("--pattern", "ghp_.*")])
 @pytest.mark.parametrize("more", ["", "allow_leaks:  # ours\n  - fingerprint: x:1\n    reason: a test\n"])
-def test_what_is_allowed_with_a_reason_is_published(project: Project, words: tuple[str, ...], more: str) -> None:
+def test_a_finding_allowed_with_a_reason_is_published(project: Project, words: tuple[str, ...], more: str) -> None:
     project.write(LEAK)
     _, _, err = project.symph("publish", "rl.yaml", "--env", "dev")
     (fingerprint,) = re.findall(r"symph gitops allow '(github-pat:[0-9a-f]{16})' --reason WHY", err)
@@ -46,11 +46,11 @@ def test_what_is_allowed_with_a_reason_is_published(project: Project, words: tup
 @pytest.mark.parametrize(
     ("words", "status", "what"),
     [
-        (["x:1", "--reason", " "], 3, "no reason is given"),
+        (["x:1", "--reason", " "], 3, "the reason is empty"),
         (["x:1"], 2, "--reason"),
-        (["--reason", "x"], 3, "in no way"),
+        (["--reason", "x"], 3, "either a fingerprint or a rule"),
         (["x:1", "--rule", "y", "--reason", "x"], 2, "names one find"),
-        (["--rule", "y", "--reason", "x"], 3, "switches off a rule"),
+        (["--rule", "y", "--reason", "x"], 3, "disables a rule"),
         (["--pattern", "(", "--reason", "x"], 3, "not a regular expression"),
     ],
 )

@@ -75,7 +75,7 @@ def test_a_file_has_the_environment_of_its_run(running: Path, capsys: pytest.Cap
 
 def test_several_processes_have_to_be_told_apart(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert symph("local", "env", "--spec", str(spec)) == 2
-    assert "name one: a, b" in capsys.readouterr().err
+    assert "choose one: a, b" in capsys.readouterr().err
 
 
 def test_a_plan_shows_no_secrets_unless_asked(spec: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_an_export_is_private_and_is_not_written_over_other_files(
 def test_a_regex_that_is_none_is_refused_with_a_way_out(capsys: pytest.CaptureFixture[str]) -> None:
     assert symph("logs", "a", "exp", "--regex", "[") == 2
     what, where, step = capsys.readouterr().err.splitlines()
-    assert (what.startswith("error: --regex is no regular expression"), where, "backslash" in step) == (
+    assert (what.startswith("error: --regex is not a valid regular expression"), where, "backslash" in step) == (
         True,
         "  at:   --regex",
         True,

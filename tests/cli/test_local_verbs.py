@@ -159,8 +159,8 @@ def test_a_run_of_another_checkout_is_not_taken_over(tmp_path: Path) -> None:
     for words in (["up"], ["up", "--dry-run"], ["run"], ["run", "-d"]):
         done = symph(*words, str(second))
         assert done.returncode == 7, (words, done)
-        assert f'experiment "exp" runs already, from another folder: {first}' in done.stderr
-        assert "next: symph down exp ends it, --force replaces it" in done.stderr
+        assert f'experiment "exp" is already running from another folder: {first}' in done.stderr
+        assert "next: end it: symph down exp; replace it: --force" in done.stderr
     (tmp_path / "link").symlink_to(first)
     assert symph("up", str(tmp_path / "link")).returncode == 0
     assert live_runs()[0].state() == before
@@ -210,7 +210,9 @@ def test_verbs_without_a_name_mean_the_experiment_of_their_folder(folders: tuple
     assert json.loads(symph("ps", "-o", "json", cwd=folders[0]).stdout)["items"][0]["phase"] == "stopped"
 
 
-def test_what_ends_runs_asks_before_it_takes_one_of_another_folder(folders: tuple[Path, Path], tmp_path: Path) -> None:
+def test_verbs_that_end_runs_ask_before_using_a_run_of_another_folder(
+    folders: tuple[Path, Path], tmp_path: Path
+) -> None:
     one, two = folders
     symph("up", cwd=two)
     before = [run.state().processes for run in live_runs()]
@@ -260,7 +262,7 @@ def test_logs_of_several_experiments_ask_for_a_name(folders: tuple[Path, Path], 
     for word in ("agent", "nothere"):
         done = symph("logs", word, cwd=tmp_path)
         assert done.returncode == 8
-        assert "several experiments run here: one, two" in done.stderr
+        assert "several experiments are running here: one, two" in done.stderr
         assert "name one" in done.stderr
 
 

@@ -62,7 +62,7 @@ def spec(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_what_a_run_wrote_into_a_claim_is_there_for_the_next(
+def test_files_in_a_claim_remain_for_the_next_run(
     said: Callable[..., tuple[int, str, str]], tmp_path: Path, need_tool: Callable[[str], str]
 ) -> None:
     need_tool("tmux")
@@ -118,9 +118,9 @@ def test_volumes_are_removed_by_name_after_asking(said: Callable[..., tuple[int,
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        (["nope", "rl/no"], "volumes that are not there: nope, rl/no"),
+        (["nope", "rl/no"], "unknown volumes: nope, rl/no"),
         (["ckpt"], "several experiments have a volume ckpt"),
-        (["../rl"], "volumes that are not there: ../rl"),
+        (["../rl"], "unknown volumes: ../rl"),
     ],
 )
 def test_names_that_fit_none_or_several_remove_nothing(
@@ -128,7 +128,7 @@ def test_names_that_fit_none_or_several_remove_nothing(
 ) -> None:
     folders = [made("rl", "ckpt"), made("other", "ckpt")]
     status, _, errors = said("local", "volumes", "--yes", "--remove", *names)
-    assert (status, words in errors, "the volumes here: other/ckpt, rl/ckpt" in errors) == (8, True, True)
+    assert (status, words in errors, ": other/ckpt, rl/ckpt" in errors) == (8, True, True)
     assert all(folder.is_dir() for folder in folders)
 
 

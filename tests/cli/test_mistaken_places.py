@@ -99,7 +99,8 @@ def test_whoever_waits_is_told_for_whom(
 
 
 @pytest.mark.parametrize(
-    ("status", "cause", "step"), [(401, "the cluster refuses", "log in again"), (403, "the cluster refuses", "log in")]
+    ("status", "cause", "step"),
+    [(401, "the cluster denied the request", "log in again"), (403, "the cluster denied the request", "log in")],
 )
 def test_an_expired_token_is_a_refusal(
     status: int,
@@ -128,7 +129,7 @@ def test_a_registry_that_wants_a_login_says_how(server: Server, symph: Symph) ->
     [
         ([], "PUBLISH w", 6, ("currently checked out", "bare repository")),
         (["PUBLISH r --version 0.1.0"], "PUBLISH r --version 0.1.0", 7,
-         ("rl 0.1.0 is published already", "leave --version")),
+         ("rl 0.1.0 is already published", "remove --version")),
         (["PUBLISH r"], "rollback rl --to 0.9.0 --env dev --repo r", 8,
          ("never ran version 0.9.0", "symph history rl")),
         (["PUBLISH r"], "promote rl --from dve --to prod --repo r", 8, ("dve runs no rl", "symph status --env dve")),

@@ -119,7 +119,7 @@ def test_a_projects_own_verb_keeps_its_name_beside_ours() -> None:
 
 
 @pytest.mark.parametrize("name", ["ps", "lsp", "p", "list-processes"])
-def test_what_a_project_wrote_under_any_name_of_a_verb_answers_all_of_them(name: str) -> None:
+def test_a_project_verb_answers_to_every_name_of_the_verb(name: str) -> None:
     assert Own().main([name]) == 54
 
 
@@ -144,7 +144,7 @@ def test_a_name_and_a_pattern_are_two_ways_to_say_what_goes() -> None:
     assert SymphonyParser().main(["rm", "x", "--match", "y.*"]) == 2
 
 
-def test_what_fits_no_experiment_is_not_found_under_both_names(private_places: Path) -> None:
+def test_an_unknown_experiment_is_not_found_under_both_names(private_places: Path) -> None:
     assert private_places
     assert SymphonyParser().main(["rm", "--match", "y.*", "--yes"]) == 8
     assert SymphonyParser().main(["delete-batch", "y.*", "--yes"]) == 8
@@ -162,9 +162,7 @@ def test_a_mistyped_format_makes_no_folder(
 
 
 @pytest.mark.parametrize("word", MEANINGS)
-def test_what_other_tools_call_a_verb_is_no_verb_and_names_command_lines_that_exist(
-    word: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_verbs_of_other_tools_are_refused_with_existing_commands(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = SymphonyParser()
     assert find_verb(word) is None
     assert parser.main([word]) == 2

@@ -50,7 +50,7 @@ class Failing(Symph):
         raise NotFound("there is none", next="symph ls shows all")
 
 
-def test_what_is_printed_goes_on_where_the_verb_looked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_printed_next_step_uses_the_options_of_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
     assert Failing().main(["fail", "-n", "w"]) == 8
     assert "next: symph ls -n w shows all" in capsys.readouterr().err
 

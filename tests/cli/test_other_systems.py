@@ -63,14 +63,14 @@ def run(system: str, folder: Path, *lines: str) -> Said:
 
 
 @pytest.mark.parametrize(("system", "name"), [("darwin", "macOS"), ("win32", "Windows")])
-def test_what_needs_no_linux_works_and_what_does_says_so_first(system: str, name: str, tmp_path: Path) -> None:
+def test_verbs_without_linux_work_and_the_others_are_refused_first(system: str, name: str, tmp_path: Path) -> None:
     said = run(system, tmp_path, *WORKS, *CLUSTER, *LOCAL, "doctor -o json")
     works, cluster = said[: len(WORKS)], said[len(WORKS) : len(WORKS) + len(CLUSTER)]
     local, doctor = said[len(WORKS) + len(CLUSTER) : -1], said[-1]
     assert [(line, one["err"]) for line, one in zip(WORKS, works, strict=True) if one["status"]] == []
     first = [one["err"].partition("\n")[0] for one in cluster]
     assert [line for line in first if not line.startswith("error: no cluster is configured")] == []
-    refusal = f"error: experiments run on this machine under Linux alone, and this is {name}"
+    refusal = f"error: experiments run on a local machine only under Linux, and this is {name}"
     told = [(one["status"], one["err"].partition("\n")[0]) for one in local]
     assert [pair for pair in zip(LOCAL, told, strict=True) if pair[1] != (5, refusal)] == []
     system_row = json.loads(doctor["out"])["items"][0]

@@ -167,7 +167,7 @@ def test_a_table_is_cut_to_the_room_it_has_and_each_column_says_something() -> N
     assert output.format_table(items, columns, room=300) == output.format_table(items, columns)
 
 
-def test_where_room_is_short_a_column_that_says_nothing_goes_first() -> None:
+def test_a_narrow_table_drops_columns_without_information_first() -> None:
     columns = [output.Column("NAME", "name"), output.Column("NOTHING TO SAY", "none"), output.Column("WHAT", "what")]
     items = [{"name": "n" * 20, "what": "w" * 20}]
     assert "NOTHING" in output.format_table(items, columns, room=60)

@@ -82,7 +82,7 @@ def test_an_optional_experiment_has_symphonys_flags(flag: str) -> None:
     assert project.seen[0].experiment_name == "rl"
 
 
-def test_what_follows_two_dashes_is_left_alone() -> None:
+def test_words_after_two_dashes_are_not_parsed() -> None:
     project = Project()
     project.main(["create", "rl", "--", "--agents", "9", "--", "b"])
     assert (project.seen[0].remainder, project.seen[0].has_remainder) == (["--agents", "9", "--", "b"], True)
@@ -134,7 +134,7 @@ def test_an_experiment_is_matched_loosely_on_the_projects_cluster(capsys: pytest
     args = argparse.Namespace
     assert project._get_experiment(args(experiment_name="other")) == "other"
     assert project._get_experiment(args(experiment_name="oth")) == "other"
-    assert "taking other" in capsys.readouterr().err
+    assert "using other" in capsys.readouterr().err
     assert project._get_experiment(args(experiment_name=None)) is None
     with pytest.raises(UsageError, match="rl-old, rl-new"):
         project._get_experiment(args(experiment_name="rl"))

@@ -46,14 +46,14 @@ def test_a_plan_shows_pools_then_verdicts_then_the_total(symph: Symph) -> None:
     assert lines[1].split() == ["POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPU", "$/H", "WHAT"]
     assert lines[2].split()[:5] == ["std8", "n1-standard-8", "2/9", "12.0/15.0", "24.0/50.3"]
     assert "agent x8" in lines[2]
-    assert lines[4] == "agent        PROVEN  any order of the scheduler places all 8"
-    assert lines[7].startswith("total 3 nodes, 87% of CPU used, $0.76/h and what has no price")
+    assert lines[4] == "agent        PROVEN  the scheduler places all 8 in any order"
+    assert lines[7].startswith("total 3 nodes, 87% of CPU used, $0.76/h plus the parts without a price")
 
 
 def test_a_no_exits_4_with_reason_and_fix(symph: Symph) -> None:
     ended = symph("plan", "big.yaml", "--pools", "std.yaml", status=4)
     assert "NO      needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods" in ended.stdout
-    assert "next: ask for 7.51 CPU" in ended.stdout
+    assert "next: request 7.51 CPU" in ended.stdout
     assert "\nerror: 1 of 3 groups cannot be scheduled" in ended.stderr
 
 
@@ -93,7 +93,7 @@ def test_explain_says_why_not_each_other_pool(symph: Symph) -> None:
 
 
 def test_explaining_an_unknown_process_is_not_found(symph: Symph) -> None:
-    assert 'no process "x"' in symph("plan", "rl.yaml", "--pools", "std.yaml", "--explain", "x", status=8).stderr
+    assert 'unknown process "x"' in symph("plan", "rl.yaml", "--pools", "std.yaml", "--explain", "x", status=8).stderr
 
 
 def test_a_process_of_a_group_is_explained_by_its_pod(symph: Symph, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_several_cluster_files_are_one_cluster(symph: Symph) -> None:
     assert plan["source"].count(" + ") == 1
 
 
-def test_what_pods_do_not_show_is_told_with_who_tells_the_rest(symph: Symph, tmp_path: Path) -> None:
+def test_a_plan_names_the_command_that_shows_moves(symph: Symph, tmp_path: Path) -> None:
     (tmp_path / ".symph.yaml").write_text("environments: {dev: {namespace: rl}}\n")
     said = symph("plan", "rl.yaml", "--pools", "std.yaml").stderr
     assert "to see which objects of rl move, restart or end: symph diff SPEC --env dev" in said

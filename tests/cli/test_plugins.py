@@ -170,7 +170,7 @@ def test_a_plugin_that_cannot_be_loaded_is_named_with_its_package(installed: Pat
     (installed / "symph_example-0.1.0.dist-info/entry_points.txt").write_text("[symph.verbs]\nhello = nowhere.hello\n")
     done = symph(installed.parent, "hello")
     assert done.returncode == 6
-    assert "correct or uninstall symph_example" in done.stderr
+    assert "fix or uninstall symph_example" in done.stderr
     assert symph(installed.parent, "--help").returncode == 0
 
 

@@ -139,7 +139,7 @@ def test_helm_installs_from_the_index(version: str, place: Place, site: tuple[Pa
     assert "kind: Job" in ended.stdout, ended.stderr
 
 
-def test_what_is_listed_stays_as_it_is(place: Place, site: tuple[Path, str]) -> None:
+def test_versions_in_the_index_remain_unchanged(place: Place, site: tuple[Path, str]) -> None:
     folder, _ = site
     place.push(str(folder))
     index = folder / "index.yaml"
@@ -202,7 +202,7 @@ def test_a_chart_with_a_private_key_in_it_is_not_pushed(place: Place, registry: 
     assert "extra-key.yaml" in err
 
 
-def test_what_is_no_chart_is_refused(place: Place) -> None:
+def test_a_file_that_is_not_a_chart_is_refused(place: Place) -> None:
     (place.folder / "x.tgz").write_bytes(b"\x1f\x8b nothing")
     assert place.symph("push", "x.tgz", "oci://localhost:1/a")[0] == 3
     assert place.symph("push", "none.tgz", "oci://localhost:1/a")[0] == 3

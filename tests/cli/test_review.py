@@ -37,7 +37,7 @@ def test_a_spec_that_is_wrong_says_no_and_nothing_else_is_asked(project: Project
     assert "replicas" in said["parts"][0]["text"]
 
 
-def test_what_was_never_published_says_nothing_against_a_change(project: Project) -> None:
+def test_a_review_passes_without_a_published_chart(project: Project) -> None:
     status, out, _ = project.symph("gitops", "review", "rl.yaml", "--env", "dev", "-o", "json")
     parts = json.loads(out)["parts"]
     assert (status, [part["status"] for part in parts]) == (0, [0, 8])

@@ -89,7 +89,7 @@ def test_a_dry_run_starts_nothing_and_detached_it_runs_on(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("words", [[], ["-d"]])
-def test_what_runs_already_is_neither_followed_nor_ended(
+def test_a_running_experiment_is_neither_followed_nor_ended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str]
 ) -> None:
     path = write(tmp_path, LONG)
@@ -98,8 +98,8 @@ def test_what_runs_already_is_neither_followed_nor_ended(
     capsys.readouterr()
     assert main(["run", path, *words]) == 7
     said = capsys.readouterr().err
-    assert 'experiment "e" runs already' in said
-    assert "next: symph logs -f e follows it, symph down e ends it, --force replaces it" in said
+    assert 'experiment "e" is already running' in said
+    assert "next: follow it: symph logs -f e; end it: symph down e; replace it: --force" in said
     assert live_runs() == [before]
     assert main(["run", path, "-d", "--force"]) == 0
     assert [run.experiment for run in live_runs()] == ["e"]
@@ -230,7 +230,7 @@ def test_the_end_has_the_price_of_the_planned_nodes_if_all_of_it_is_known(
 def test_a_missing_file_of_pools_stops_no_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = "name: e\nprocesses: {p: {cmds: [echo up]}}\n"
     assert main(["run", write(tmp_path, spec), "--pools", str(tmp_path / "none.yaml")]) == 0
-    assert "note: the price of e is unknown: no cluster file" in capsys.readouterr().err
+    assert "note: the price of e is unknown: the file of node pools" in capsys.readouterr().err
 
 
 def test_a_failure_names_variables_of_the_shell_that_were_not_passed_but_no_values(

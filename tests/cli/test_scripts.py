@@ -69,4 +69,4 @@ def test_a_file_that_is_no_script_takes_no_arguments(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text("name: a\nprocesses: {p: {command: x, image: u}}\n")
     done = symph("render", "a.yaml", "--", "kube", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "no Python script" in done.stderr
+    assert "is not a Python script" in done.stderr

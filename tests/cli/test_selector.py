@@ -35,13 +35,13 @@ def test_a_selector_is_as_kubectl_reads_it(text: str, fits: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a=b,", "!a=b", "a in (b)", "=b"])
-def test_what_selects_nothing_is_refused(text: str) -> None:
+def test_an_invalid_selector_is_refused(text: str) -> None:
     with pytest.raises(ArgumentTypeError):
         selector(text)
     assert main(["ls", "-l", text]) == 2
 
 
-def test_what_lists_and_what_removes_chooses_runs_by_their_labels(
+def test_ls_and_rm_choose_runs_by_labels(
     tmp_path: Path, need_tool: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     need_tool("tmux")

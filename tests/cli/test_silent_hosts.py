@@ -79,7 +79,7 @@ def test_a_git_server_that_takes_no_connection_is_given_up(capsys: pytest.Captur
     with silent_host() as (host, port):
         assert main(["publish", "rl.yaml", "--env", "dev", "--repo", f"http://{host}:{port}/r.git"]) == 6
     said = capsys.readouterr().err
-    assert f"cannot reach http://{host}:{port}/r.git: {host}:{port} takes no connection" in said
+    assert f"cannot reach http://{host}:{port}/r.git: {host}:{port} accepts no connection" in said
 
 
 @pytest.mark.usefixtures("project")
@@ -102,7 +102,7 @@ def test_a_git_server_that_answers_late_is_waited_for(capsys: pytest.CaptureFixt
         thread.join(60)
     said = capsys.readouterr().err
     assert "503" in said
-    assert "takes no connection" not in said
+    assert "accepts no connection" not in said
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_a_git_server_that_answers_late_is_waited_for(capsys: pytest.CaptureFixt
         ("core.sshCommand", "ssh -J bastion"),
     ],
 )
-def test_where_git_goes_another_way_nobody_else_tries(
+def test_a_configured_route_of_git_is_not_probed(
     key: str, value: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url = "git@git.example.org:team/c.git" if key == "core.sshCommand" else "https://git.example.org/team/c.git"

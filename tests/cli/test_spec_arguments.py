@@ -69,10 +69,10 @@ def test_without_a_spec_here_that_is_what_is_missing(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["validate"]) == 3
-    assert "no such file: experiment.yaml" in capsys.readouterr().err
+    assert "the file experiment.yaml does not exist" in capsys.readouterr().err
 
 
-def test_what_comes_in_counts_from_the_current_folder_and_its_lock_is_called_like_it(here: Path) -> None:
+def test_a_spec_from_stdin_uses_the_current_folder_and_a_lock_of_its_name(here: Path) -> None:
     done = symph("package", "-", stdin=SPEC, cwd=here)
     assert done.returncode == 0, done.stderr
     assert (here / "rl.lock.yaml").is_file()

@@ -55,7 +55,7 @@ def test_a_field_of_a_process_is_changed(symph: Symph) -> None:
     assert '"completions": 5' in job(rendered(symph, "--spec-set", "processes.client.replicas=5"), "client")
 
 
-def test_what_is_not_a_value_can_be_changed(symph: Symph) -> None:
+def test_fields_that_are_not_values_can_be_changed(symph: Symph) -> None:
     objects = rendered(symph, "--spec-set", "workload.kind=jobset", "--spec-set", "groups.pair.processes.first.cwd=/x")
     assert any(kind == "JobSet" and '"workingDir": "/x"' in json.dumps(item) for (kind, _), item in objects.items())
 
@@ -105,10 +105,10 @@ def test_packaging_again_without_the_change_takes_it_back(symph: Symph, tmp_path
 @pytest.mark.parametrize(
     ("text", "what", "step"),
     [
-        ("processes.clint.replicas=2", 'there is no "clint" in processes', "did you mean processes.client?"),
-        ("processes.first.cwd=/x", 'there is no "first" in processes', "did you mean groups.pair.processes.first?"),
-        ("groups.pair.processes.fist.cwd=/x", 'there is no "fist" in', "did you mean groups.pair.processes.first?"),
-        ("prepare.fetch.image=x", 'there is no "fetch" in prepare', "the spec has no prepare"),
+        ("processes.clint.replicas=2", 'processes has no "clint"', "did you mean processes.client?"),
+        ("processes.first.cwd=/x", 'processes has no "first"', "did you mean groups.pair.processes.first?"),
+        ("groups.pair.processes.fist.cwd=/x", 'has no "fist"', "did you mean groups.pair.processes.first?"),
+        ("prepare.fetch.image=x", 'prepare has no "fetch"', "the spec has no prepare"),
         ("processes.client.replcas=2", "replcas", "did you mean"),
         ("processes.client.replicas=many", "replicas", ""),
     ],

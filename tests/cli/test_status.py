@@ -80,7 +80,7 @@ def test_the_version_that_runs_is_read_from_its_chart(label: str, version: str |
         ("running", Diagnosis(cause="drift", text="another version"), True),
     ],
 )
-def test_what_passes_by_itself_is_no_fault(phase: str, why: Diagnosis | None, is_bad: bool) -> None:
+def test_a_passing_state_is_not_a_fault(phase: str, why: Diagnosis | None, is_bad: bool) -> None:
     assert Row(where="dev", name="rl", live=live(phase), why=why).is_bad is is_bad
 
 
@@ -151,7 +151,7 @@ def test_a_repository_that_is_named_answers_where_there_is_no_cluster(
     assert "none.git" in capsys.readouterr().err
 
 
-def test_what_runs_here_is_known_and_says_what_it_waits_for(folder: Path, need_tool: Callable[[str], str]) -> None:
+def test_local_runs_are_listed_with_their_waits(folder: Path, need_tool: Callable[[str], str]) -> None:
     need_tool("tmux")
     processes = {"a": {"command": ["sleep", "300"], "binds": ["x"]}, "b": {"command": ["true"], "connects": ["x"]}}
     (folder / "exp.json").write_text(json.dumps({"name": "exp", "processes": processes}))

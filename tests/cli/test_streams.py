@@ -61,7 +61,7 @@ def test_data_is_the_same_utf_8_in_every_locale(env: dict[str, str], locale: dic
 def test_a_name_that_is_no_utf_8_is_escaped(env: dict[str, str]) -> None:
     ended = symph(env, ["render", os.fsdecode(b"b\xe9d.yaml"), "-o", "json"])
     assert ended.returncode == 2
-    assert b"'b\\udce9d.yaml' is no UTF-8" in ended.stderr
+    assert b"'b\\udce9d.yaml' is not UTF-8" in ended.stderr
 
 
 def test_an_ascii_terminal_shows_dots_for_an_ellipsis(env: dict[str, str]) -> None:

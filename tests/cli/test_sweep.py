@@ -65,7 +65,7 @@ def test_helm_renders_each_trial_out_of_the_one_chart(version: str, spec: str, t
 
 
 @pytest.mark.parametrize("version", HELM_VERSIONS)
-def test_what_is_no_value_makes_a_chart_for_each_trial(version: str, spec: str, tmp_path: Path) -> None:
+def test_settings_outside_of_values_make_a_chart_per_trial(version: str, spec: str, tmp_path: Path) -> None:
     grid = ("--grid", "processes.trainer.cwd=/a,/b", "--set", "groups.trainer.containers.trainer.env.LR=7")
     done = symph("sweep", spec, *grid, "-o", "json")
     assert done.returncode == 0, done.stderr
@@ -180,7 +180,7 @@ def test_a_best_trial_is_named_only_by_a_metric_that_the_user_chose() -> None:
 
 @pytest.mark.usefixtures("two_metrics")
 @pytest.mark.parametrize("option", [("--mean", "a"), ("--goal", "max")])
-def test_what_needs_a_metric_asks_for_one(option: tuple[str, str]) -> None:
+def test_options_that_need_a_metric_ask_for_it(option: tuple[str, str]) -> None:
     done = symph("sweep", "show", "two", *option)
     assert (done.returncode, done.stdout) == (2, "")
     assert "next: --metric NAME; the trials have: lever, error, reward" in done.stderr
@@ -210,7 +210,7 @@ def test_a_dry_run_of_trials_here_starts_none(spec: str, need_tool: Callable[[st
     assert runs_of("descent-lr0-3-seed1") == []
 
 
-def test_who_interrupts_a_sweep_sees_how_far_it_is_and_what_removes_the_rest(
+def test_an_interrupted_sweep_prints_its_progress_and_the_cleanup_command(
     tmp_path: Path, need_tool: Callable[[str], str]
 ) -> None:
     need_tool("tmux")
@@ -270,7 +270,7 @@ def test_git_and_a_run_at_once_is_wrong_usage(words: tuple[str, ...], spec: str)
 
 
 @pytest.mark.parametrize(("words", "step"), [(("--timeout", "2h"), "set `deadline`"), (("--again",), "leave it out")])
-def test_what_a_workflow_cannot_do_is_refused(words: tuple[str, ...], step: str, spec: str) -> None:
+def test_options_that_a_workflow_lacks_are_refused(words: tuple[str, ...], step: str, spec: str) -> None:
     done = symph("sweep", spec, *GRID, "--on", "argo", *words)
     assert (done.returncode, f"next: {step}" in done.stderr) == (2, True)
     assert not Path("dist").exists()
@@ -304,13 +304,13 @@ def test_a_search_runs_what_optuna_proposes_and_goes_on_where_it_stood(
         "--early-stop median --grace x",
     ],
 )
-def test_what_nothing_could_do_is_wrong_usage(words: str, spec: str) -> None:
+def test_impossible_options_are_wrong_usage(words: str, spec: str) -> None:
     pytest.importorskip("optuna", reason="the extra optuna is not installed")
     assert symph("sweep", spec, *GRID, *words.split()).returncode == 2
     assert not Path("dist").exists()
 
 
-def test_what_a_workflow_of_its_own_does_for_a_trial_is_refused_and_not_dropped(tmp_path: Path) -> None:
+def test_workflow_settings_of_a_trial_are_refused_and_not_dropped(tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text(
         "name: e\nimage: busybox\nprocesses: {w: {cmds: [date], env: {X: '0'}}}\n"
         "workload: {kind: argo, argo: {needs: {data: []}, retries: 2, schedules: '0 3 * * *', parameters: [X]}}\n"
@@ -330,7 +330,7 @@ def test_trials_on_a_cluster_cannot_all_have_one_name(tmp_path: Path) -> None:
     for on in (["--on", "argo"], []):
         done = symph("sweep", "e.yaml", "--grid", "x=0..1", *on)
         assert done.returncode == 3
-        assert "all trials on a cluster would have the name db" in done.stderr
+        assert "all trials on a cluster would use the same name db" in done.stderr
     assert not Path("dist").exists()
     assert "--spec-set processes.w.names=null" in done.stderr
     assert symph("sweep", "e.yaml", "--grid", "x=0..1", "--spec-set", "processes.w.names=null").returncode == 0

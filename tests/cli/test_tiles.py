@@ -59,7 +59,7 @@ def test_tmux_finds_neither_a_format_nor_an_end_of_a_command_in_what_is_told(tex
         (OSError(24, "too many"), "symph: OSError: [Errno 24] too many\n"),
     ],
 )
-def test_why_no_line_comes_any_more_is_the_last_line(
+def test_the_last_line_gives_the_reason_for_the_end_of_output(
     error: Exception, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def logs(_watcher: LocalWatcher, name: str, _query: LogQuery) -> Iterator[LogLine]:

@@ -190,7 +190,7 @@ def test_a_killed_supervisor_does_not_end_the_watching(folder: Path, watching: C
         (("--watch", "lib", "--wait"), 2),
     ],
 )
-def test_what_cannot_be_watched_is_refused(
+def test_a_missing_watched_path_is_refused(
     folder: Path, watching: Callable[..., Watching], words: tuple[str, ...], status: int
 ) -> None:
     assert watching(*words).program.wait(timeout=30) == status

@@ -34,7 +34,7 @@ def test_symph_renders_what_helm_renders_under_every_option(version: str, symph:
 def test_a_file_of_set_file_that_is_not_text_is_refused(symph: Symph, tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"a\xff")
     assert (
-        "bytes\n  next: put it under `configs`"
+        "bytes\n  next: list the file under `configs`"
         in symph("render", "exp.yaml", "--set-file", f"{ENV}.NOTE=bytes", status=3).stderr
     )
 

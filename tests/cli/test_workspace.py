@@ -145,7 +145,7 @@ def test_the_same_files_at_another_time_make_the_same_image(place: Place) -> Non
     assert (place.folder / "dist/rl-0.1.1.tgz").exists()
 
 
-def test_what_is_published_names_the_image_too(place: Place) -> None:
+def test_a_published_chart_names_the_new_image(place: Place) -> None:
     subprocess.run(["git", "init", "-q", str(place.folder / "site")], check=True, timeout=30)
     status, _, err = place.symph("--push", "--into", str(place.folder / "site"), "--chart-only", "--team", "ml")
     assert status == 0, err

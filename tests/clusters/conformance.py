@@ -343,7 +343,7 @@ class TestChanges:
         place.launch(a=FOREVER, until="ready")
         SymphonyConfig().set_experiment_folder(tmp_path)
         before = place.items("p", "exp")
-        with pytest.raises(Conflict, match="runs already"):
+        with pytest.raises(Conflict, match="already running"):
             place.launch(b=FOREVER)
         assert [(one["name"], one["pod"]) for one in place.items("p", "exp")] == [
             (one["name"], one["pod"]) for one in before

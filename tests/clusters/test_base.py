@@ -117,7 +117,7 @@ def test_a_dry_run_in_tmux_starts_and_saves_nothing(tmp_path: Path, capsys: pyte
 def test_a_server_name_is_answered_with_where_the_experiment_is(capsys: pytest.CaptureFixture[str]) -> None:
     cluster = TmuxCluster(server_name="mine")
     cluster.launch(small(cluster), dry_run=True)
-    assert "no tmux server is called 'mine'" in capsys.readouterr().err
+    assert "tmux server 'mine' does not exist" in capsys.readouterr().err
 
 
 def test_an_experiment_is_saved_where_a_folder_is_set_and_replaced_only_by_force(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_processes_are_matched_in_symphonys_order(
 
 
 def test_what_is_no_experiment_is_not_launched() -> None:
-    with pytest.raises(SpecError, match="no experiment"):
+    with pytest.raises(SpecError, match="is not an experiment"):
         Cluster.new("tmux").launch("rl")  # type: ignore[arg-type]  # the mistake
 
 

@@ -118,7 +118,14 @@ def test_pods_select_gkes_own_label_and_tolerate_the_pool(dispatcher: GKEDispatc
             id="an unknown GPU type",
         ),
         pytest.param(
-            *(CLOUDWISE, "assign_to_machine", {"node_pool_name": "np-8cpu-30720-np"}, SpecError, "no node pool", CPU8),
+            *(
+                CLOUDWISE,
+                "assign_to_machine",
+                {"node_pool_name": "np-8cpu-30720-np"},
+                SpecError,
+                "unknown node pool",
+                CPU8,
+            ),
             id="an unknown pool",
         ),
         pytest.param(
@@ -127,7 +134,7 @@ def test_pods_select_gkes_own_label_and_tolerate_the_pool(dispatcher: GKEDispatc
         ),
         pytest.param(
             *(CLOUDWISE, "assign_to_node_pool", {"node_pool_name": CPU8, "gpu_count": 1}),
-            *(SpecError, "whose nodes have 0", ""),
+            *(SpecError, "have 0", ""),
             id="more GPUs than a node has",
         ),
         pytest.param(

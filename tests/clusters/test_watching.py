@@ -127,6 +127,6 @@ def test_what_is_no_folder_of_ours_is_not_removed(private_places: Path, monkeypa
     foreign.mkdir(parents=True)
     monkeypatch.setattr("symphony_charts.local.backend.find_run", lambda _name: Run(foreign))
     monkeypatch.setattr("symphony_charts.local.backend.runs_of", lambda _name: [Run(foreign)])
-    with pytest.raises(NotFound, match="nothing says that symph made it"):
+    with pytest.raises(NotFound, match="symph may not have made this folder"):
         LocalWatcher().delete("foreign")
     assert foreign.is_dir()

@@ -107,7 +107,7 @@ def test_a_dry_run_launch_prints_the_objects(capsys: pytest.CaptureFixture[str])
     out, err = capsys.readouterr()
     kinds = [item["kind"] for item in yaml.safe_load_all(out)]
     assert (kinds.count("Service") >= 2, "Job" in kinds) == (True, True)
-    assert "changed: containers lose all capabilities" in err
+    assert "changed: containers have no capabilities" in err
     assert "which the input does not ask for: group/proc1, group/proc2, agent0 and 7 more" in err
     Cluster.new("kubernetes").launch(topdown(), dry_run=True)
     assert "changed:" not in capsys.readouterr().err  # once in a script
@@ -144,7 +144,7 @@ def test_a_dry_run_shows_a_process_without_an_image_and_names_it(capsys: pytest.
     exp.new_process("learner", args=["x"])
     cluster.launch(exp, dry_run=True)
     shown = capsys.readouterr()
-    assert ("kind: Job" in shown.out, "no image is named for learner" in shown.err) == (True, True)
+    assert ("kind: Job" in shown.out, "learner has no image" in shown.err) == (True, True)
 
 
 def test_a_dashboard_is_reached_from_outside_once_all_containers_of_its_pod_are_ready() -> None:
@@ -174,7 +174,7 @@ def test_tmux_refuses_names_that_it_cannot_have(name: Any) -> None:
     cluster = Cluster.new("tmux")
     exp = cluster.new_experiment("valid_name")
     for make in (cluster.new_experiment, exp.new_process_group, exp.new_process):
-        with pytest.raises(ValueError, match="cannot be the name"):
+        with pytest.raises(ValueError, match="is not a valid name"):
             make(name)
 
 

@@ -126,7 +126,7 @@ def test_names_are_gone_after_the_run_and_the_others_are_back(tmp_path: Path, mo
     ("words", "status", "said"),
     [
         ([], 2, "which script?"),
-        (["none.py"], 3, "there is no script none.py"),
+        (["none.py"], 3, "the script none.py does not exist"),
         (["--help"], 0, "examples:"),
         (["exits.py"], 5, ""),
         (["raises.py"], 3, "ZeroDivisionError"),

@@ -124,7 +124,7 @@ def test_32_a_failing_experiment_in_the_foreground_is_the_scripts_failure(script
 
 
 def test_the_docker_backend_is_refused_with_the_alternative() -> None:
-    with pytest.raises(UsageError, match=r"docker backend does not exist(.|\n)*Cluster.new\('tmux'\)"):
+    with pytest.raises(UsageError, match=r"no docker backend(.|\n)*Cluster.new\('tmux'\)"):
         Cluster.new("docker")
     with pytest.raises(ModuleNotFoundError, match=r"Cluster.new\('kube'\)"):
         import symphony.docker  # noqa: F401

@@ -108,7 +108,7 @@ def test_a_run_whose_container_is_gone_is_lost_until_it_is_ended() -> None:
         for step in ("reboot A container", "up A a plain 1", "reboot A container"):
             walk.do(step)
         (item,) = json.loads(world.symph("A", "ls", "-o", "json").out)["items"]
-        assert (item["phase"], item["note"]) == ("lost", "it ran on A and is gone; symph down a tidies up")
+        assert (item["phase"], item["note"]) == ("lost", "it ran on A and has died; clean up: symph down a")
         assert "lost" in world.symph("A", "p", "a").out
         status = world.symph("A", "status", "a", "-o", "json")
         assert (status.status, json.loads(status.out)["items"][0]["why"]["cause"]) == (1, "lost")

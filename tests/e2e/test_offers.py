@@ -21,7 +21,7 @@ def test_the_doctor_names_what_a_cluster_serves_and_the_setting_that_asks_for_it
         "name": "gang coscheduling",
         "status": "missing",
         "detail": "",
-        "next": "it comes with scheduler-plugins",
+        "next": "install scheduler-plugins",
     }
     programs.define(KUEUE, "config/components/crd/bases/*_localqueues.yaml")
     after = offers(programs, "-n", "nobody-queues-here")

@@ -150,7 +150,7 @@ def test_the_dashboard_of_an_experiment_is_found_by_tensorboard(
 
 def test_docker_clean_asks_before_it_removes_anything(surreal: Surreal, tmp_path: Path) -> None:
     done = surreal(KUBE, "docker-clean")
-    assert (done.returncode, "There is no terminal to ask on" in done.stderr) == (2, True)
+    assert (done.returncode, "This question needs a terminal" in done.stderr) == (2, True)
     assert not (tmp_path / "called").exists()
 
 

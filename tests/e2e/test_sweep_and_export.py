@@ -155,7 +155,7 @@ def test_a_workflow_has_the_trials_that_have_not_succeeded_yet(
     make("3")
     third = sweep("code=0,3")
     assert third.code == 7, third.err
-    assert "there already, and not to be kept: naps-code3" in third.err
+    assert "already exist, and cannot be kept: naps-code3" in third.err
     assert "symph rm naps-code3 --on kube" in third.err
 
 

@@ -63,7 +63,7 @@ OTHER = {"kind": "Job", "name": "a", "status": "OutOfSync"}
 def test_what_is_not_as_git_says_has_drifted() -> None:
     why = why_unsynced(application(sync={"status": "OutOfSync"}, resources=[OTHER, {**OTHER, "name": "b"}]))
     assert why
-    assert (why.cause, why.text) == ("drift", "it is not as Git says: Job/a and 1 more")
+    assert (why.cause, why.text) == ("drift", "it differs from Git: Job/a and 1 more")
 
 
 @pytest.mark.parametrize(

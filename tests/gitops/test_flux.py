@@ -84,7 +84,7 @@ def test_an_address_is_one_that_flux_takes(url: str, read: str) -> None:
 
 @pytest.mark.parametrize("url", ["/srv/charts.git", "./x:y", "file:///srv/charts.git", "git://example.org/x.git"])
 def test_an_address_that_flux_cannot_read_is_refused(url: str) -> None:
-    with pytest.raises(SpecError, match="it knows http, https and ssh"):
+    with pytest.raises(SpecError, match="it needs http, https or ssh"):
         flux_url(url)
 
 
@@ -103,7 +103,7 @@ def test_another_cluster_is_reached_by_its_kubeconfig(destination: dict[str, str
 
 
 def test_an_address_alone_is_no_way_into_a_cluster() -> None:
-    with pytest.raises(SpecError, match="only by a Secret that holds its kubeconfig"):
+    with pytest.raises(SpecError, match="needs a Secret with the kubeconfig of"):
         release(server="https://10.0.0.1")
 
 

@@ -243,7 +243,7 @@ def test_a_missing_branch_names_the_next_step(tmp_path: Path, bare: Path) -> Non
 
 def test_a_busy_branch_ends_in_an_error_after_the_time_allowed(store: MakeStore, bare: Path) -> None:
     (bare / "refs/heads/main.lock").touch()
-    with pytest.raises(ToolFailed, match=r"did not take the commit within 1\.5 s"):
+    with pytest.raises(ToolFailed, match=r"did not accept the commit within 1\.5 s"):
         apply(store(timeout_s=1.5), small_publish("rl", 1))
 
 

@@ -53,7 +53,7 @@ def test_ssh_publishes(server: SshServer, tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("case", "said", "step"),
     [
-        ("key", "Permission denied (publickey)", "ssh -vT HOST"),
+        ("key", "Permission denied (publickey)", "ssh -vT HOST; add one: ssh-add KEY"),
         ("unknown", "Host key verification failed", "ssh HOST"),
         ("changed", "Host key for [127.0.0.1]:", "ssh-keygen -R HOST"),
         ("port", "Connection refused", "git ls-remote"),

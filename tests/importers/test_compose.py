@@ -77,7 +77,7 @@ def test_a_published_port_has_no_address_outside_of_a_cluster() -> None:
     imported = compose("services:\n  redis: {image: r, ports: ['6379:6379']}")
     services = [item for item in prepare_experiment(imported.experiment).objects if item["kind"] == "Service"]
     assert {sub(item, "spec").get("type", "ClusterIP") for item in services} == {"ClusterIP"}
-    assert "port 6379 of redis has no address outside" in notes_of(imported)
+    assert "port 6379 of redis is reachable only inside" in notes_of(imported)
 
 
 def test_a_port_that_is_exposed_and_dialled_is_bound_as_well() -> None:
@@ -257,7 +257,7 @@ secrets: {s: {external: true}, t: {external: true, name: other}, f: {file: f.txt
     for at, key, name in (("/run/secrets/s", "s", "s"), ("/etc/t.pem", "t", "other")):
         assert (mounts[at].sub_path, mounts[at].read_only) == (key, True)
         assert imported.experiment.volumes[mounts[at].volume] == SecretVolume(secret=name)
-        assert f'secret "{key}" is read from the key "{key}" of the Secret {name}' in str(imported.report.changed)
+        assert f'secret "{key}" comes from the key "{key}" of the Secret {name}' in str(imported.report.changed)
     assert [secret.also_at for secret in imported.experiment.secrets] == [["/run/secrets/f"]]
 
 
@@ -283,7 +283,7 @@ def test_a_service_that_is_built_stops_the_import_with_the_way_unless_its_image_
     assert problem.next.startswith("docker build -t HOST/web ./web, docker push HOST/web, then --image web=HOST/web")
     given = compose(text, images={"web": "h/web:1"})
     assert (given.experiment.processes["web"].image, given.report.lost) == ("h/web:1", ())
-    with pytest.raises(SpecError, match="which is no service"):
+    with pytest.raises(SpecError, match="which is not a service"):
         compose("services: {a: {image: i}}", images={"b": "h/b"})
 
 
@@ -350,13 +350,13 @@ def test_security_users_and_hosts_become_overlays() -> None:
         ("build: .", "is built from source"),
         ("network_mode: host", "`network_mode` of a service is not carried over"),
         ("ports: ['53:53/udp']", "only TCP ports"),
-        ("ports: ['8080:80']", "is reached as 80, not as 8080"),
+        ("ports: ['8080:80']", "is reachable as 80, not as 8080"),
         ("environment: [TOKEN]", "TOKEN would come from the shell"),
         ("ulimits: {nofile: 1}", "`ulimits` of a service is not carried over"),
         ("deploy: {mode: global}", "deploy mode global"),
         ("gpus: all", "all GPUs of the machine"),
         ("user: '$TAG'", "variable TAG has no value"),
-        ("ports: ['80:80']\n    restart: 'on-failure:3'", "always started again"),
+        ("ports: ['80:80']\n    restart: 'on-failure:3'", "always restarts"),
     ],
 )
 def test_what_does_not_come_over_is_reported(body: str, note: str) -> None:
@@ -366,21 +366,21 @@ def test_what_does_not_come_over_is_reported(body: str, note: str) -> None:
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("ports: ['a:b']", "is no port"),
-        ("ports: [99999]", "is no port"),
-        ("mem_limit: lots", "is no size"),
-        ("volumes: [x:/y]", 'no volume is called "x"'),
+        ("ports: ['a:b']", "is not a port"),
+        ("ports: [99999]", "is not a port"),
+        ("mem_limit: lots", "is not a size"),
+        ("volumes: [x:/y]", 'unknown volume "x"'),
         ("volumes: ['C:\\\\x:/y']", "is a Windows path"),
-        ("configs: [x]", 'no config is called "x"'),
-        ("secrets: [x]", 'no secret is called "x"'),
-        ("restart: sometimes", "is no restart policy"),
-        ("stop_grace_period: soon", "is no duration"),
+        ("configs: [x]", 'unknown config "x"'),
+        ("secrets: [x]", 'unknown secret "x"'),
+        ("restart: sometimes", "is not a restart policy"),
+        ("stop_grace_period: soon", "is not a duration"),
         ("healthcheck: {test: [curl]}", "begins with CMD"),
-        ("tmpfs: relative", "is no absolute path"),
+        ("tmpfs: relative", "is not an absolute path"),
         ('command: "echo \'a"', "cannot be split into words"),
         ("env_file: [a.env]", "cannot read the environment file"),
-        ("hostname: 'x${TAG:?say it}'", "variable TAG is needed: say it"),
-        ("extends: b\n  b: {extends: a}", "extends no service of this file, or itself"),
+        ("hostname: 'x${TAG:?say it}'", "variable TAG is required: say it"),
+        ("extends: b\n  b: {extends: a}", "does not extend another service of this file"),
     ],
 )
 def test_what_is_wrong_is_refused(body: str, what: str) -> None:
@@ -416,7 +416,7 @@ def test_a_name_that_others_depend_on_and_nothing_rewrote_is_kept() -> None:
     text = "services:\n  db: {image: i, expose: [5432]}\n  web: {image: i, depends_on: [db], links: ['db:sql']}"
     imported = compose(text)
     assert imported.experiment.processes["db"].names == ["db", "sql"]
-    assert 'who dials "db" finds db by it' in notes_of(imported)
+    assert 'db keeps the name "db"' in notes_of(imported)
     rewritten = compose(text.replace("depends_on: [db]", "command: [run, 'db:5432']").replace(":sql", ""))
     assert rewritten.experiment.processes["db"].names == []
     assert rewritten.report.lost == ()
@@ -474,14 +474,14 @@ def test_names_that_are_counted_are_spelled_out() -> None:
 @pytest.mark.parametrize("name", ["my_db", "localhost", "a" * 64])
 def test_a_name_that_no_service_can_have_is_lost(name: str) -> None:
     text = f"services:\n  web: {{image: i, environment: {{CACHE: {name}}}}}\n  {name}: {{image: r}}"
-    assert f'others dial "{name}", which cannot be the name of a Service' in notes_of(compose(text))
+    assert f'other services connect to "{name}", which is not a valid name of a Service' in notes_of(compose(text))
 
 
 def test_a_name_of_two_services_leads_to_one_of_them() -> None:
     body = "{image: r, networks: {back: {aliases: [cache]}}}"
     imported = compose(f"services:\n  a: {body}\n  b: {body}")
     assert [process.names for process in imported.experiment.processes.values()] == [["cache"], []]
-    assert '"cache" leads to a alone, not to b as well' in notes_of(imported)
+    assert '"cache" reaches only a, not b' in notes_of(imported)
 
 
 def test_numbers_are_those_of_docker_compose() -> None:
@@ -560,9 +560,9 @@ def test_a_mounted_file_that_looks_like_a_secret_is_one() -> None:
     ("body", "command", "said"),
     [
         ("command: python app.py", ["python", "app.py"], ""),
-        ("command: gunicorn app", ["gunicorn", "app"], "`gunicorn`, which is not found"),
-        ("command: --save 60", None, "its program is in the image alone"),
-        ("{}", None, "its program is in the image alone"),
+        ("command: gunicorn app", ["gunicorn", "app"], "`gunicorn`, which is not installed"),
+        ("command: --save 60", None, "the image sets its program"),
+        ("{}", None, "the image sets its program"),
         ("entrypoint: [python, app.py]", None, ""),
     ],
 )

@@ -133,16 +133,16 @@ def test_of_older_operators_another_workload_kind_says_what_they_did() -> None:
     ("change", "note"),
     [
         (("backoffLimit: 0", "backoffLimit: 2"), "gets another DI_RANK"),
-        (("backoffLimit: 0", "preemptible: true"), "makes no released operator create pods"),
-        (("backoffLimit: 0", "cleanPodPolicy: All"), "holds on workload.kind dijob only"),
-        (("backoffLimit: 0", "priority: high"), "no operator acts on `priority`"),
+        (("backoffLimit: 0", "preemptible: true"), "no released operator creates pods"),
+        (("backoffLimit: 0", "cleanPodPolicy: All"), "applies only to workload.kind dijob"),
+        (("backoffLimit: 0", "priority: high"), "no operator uses `priority`"),
         (("image: img", "image: img\n          ports: [{name: http, containerPort: 80}]"), "one headless Service"),
         (("      spec:", "      metadata: {labels: {a: b}}\n      spec:"), "drops labels and annotations"),
-        (("{name: job}", "{name: run.v1}"), 'is called "run-v1"'),
-        (("backoffLimit: 0", "backoffLimit: 0\n  minReplicas: 2"), "is what operator v1.0 reads"),
-        (("backoffLimit: 0", 'preemptible: "no"'), "taken for false; the definition refuses it in quotes"),
-        (("backoffLimit: 0", "backoffLimit: 0\n  group: g"), "taken for one of v1.1.0"),
-        (("backoffLimit: 0", "backoffLimit: 0\n  group: g\n  volumes: []"), "before v1.1.1 alone, and those"),
+        (("{name: job}", "{name: run.v1}"), 'is named "run-v1"'),
+        (("backoffLimit: 0", "backoffLimit: 0\n  minReplicas: 2"), "is a field of operator v1.0"),
+        (("backoffLimit: 0", 'preemptible: "no"'), "is text, read as false"),
+        (("backoffLimit: 0", "backoffLimit: 0\n  group: g"), "the import assumes v1.1.0"),
+        (("backoffLimit: 0", "backoffLimit: 0\n  group: g\n  volumes: []"), "is a field of operators before v1.1.1"),
     ],
 )
 def test_what_means_something_else_or_is_read_in_another_way_is_noted(change: tuple[str, str], note: str) -> None:
@@ -152,17 +152,17 @@ def test_what_means_something_else_or_is_read_in_another_way_is_noted(change: tu
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (("v2alpha1", "v3"), "no version of the DIJob API"),
-        (("kind: DIJob", "kind: Job"), "holds no DIJob"),
+        (("v2alpha1", "v3"), "is not a version of the DIJob API"),
+        (("kind: DIJob", "kind: Job"), "the file has no DIJob"),
         (("{name: job}", "{}"), "the DIJob has no name"),
-        (("type: none", "type: boss"), "no type of task"),
+        (("type: none", "type: boss"), "is not a type of task"),
         (("name: t\n", "note: t\n"), "needs a name"),
         (("        containers:", "        contain:"), "no containers"),
-        (("  backoffLimit: 0", "  cleanPodPolicy: Some"), "no clean-up policy"),
-        (("backoffLimit: 0", "cleanPodPolicy: ALWAYS"), "no clean-up policy"),
-        (("backoffLimit: 0", 'backoffLimit: "3"'), "is no text"),
+        (("  backoffLimit: 0", "  cleanPodPolicy: Some"), "is not a clean-up policy"),
+        (("backoffLimit: 0", "cleanPodPolicy: ALWAYS"), "is not a clean-up policy"),
+        (("backoffLimit: 0", 'backoffLimit: "3"'), "the number of restarts is text"),
         (("type: none", "type: none\n    replicas: 0"), "replicas"),
-        (("image: img", "image: img\n          volumeMounts: [{name: v, mountPath: /v}]"), 'no volume is called "v"'),
+        (("image: img", "image: img\n          volumeMounts: [{name: v, mountPath: /v}]"), 'unknown volume "v"'),
     ],
 )
 def test_what_is_wrong_is_refused(change: tuple[str, str], what: str) -> None:
@@ -173,7 +173,7 @@ def test_what_is_wrong_is_refused(change: tuple[str, str], what: str) -> None:
 def test_of_several_jobs_one_is_chosen_by_name() -> None:
     text = tasks("") + "---" + tasks("").replace("name: job", "name: other")
     assert import_yaml(text, job="other").experiment.name == "other"
-    with pytest.raises(SpecError, match="holds 2 DIJobs: job, other"):
+    with pytest.raises(SpecError, match="the file has 2 DIJobs: job, other"):
         import_yaml(text)
 
 
@@ -240,7 +240,7 @@ def test_a_probe_of_a_named_port_means_its_number() -> None:
 def test_replicas_that_start_what_their_image_says_are_noted_where_ranks_need_a_command() -> None:
     text = tasks("").replace("type: none", "type: none\n    replicas: 2")
     imported = import_dijob(read(text.encode(), "job.yaml"), kind="jobset")
-    assert "learn their ranks before its command" in notes_of(imported)
+    assert "set the rank of each replica before its command" in notes_of(imported)
 
 
 def of_task(imported: Imported, index: int, field: str = "name") -> list[str]:
@@ -262,8 +262,8 @@ def test_a_task_with_another_name_is_said_to_have_another_variable_too() -> None
     (name,) = imported.experiment.processes
     assert len(name) == 30
     cut, told = of_task(imported, 0)
-    assert "has 40 characters, and 30 fit" in cut
-    assert told.endswith("and not in DI_COLLECTOR_OF_EPISODES_OF_A_RANDOM_POLICY_NODES")
+    assert "has 40 characters, and at most 30 are allowed" in cut
+    assert told.endswith("has its nodes, not DI_COLLECTOR_OF_EPISODES_OF_A_RANDOM_POLICY_NODES")
 
 
 def test_two_tasks_without_a_type_are_two_of_type_none() -> None:

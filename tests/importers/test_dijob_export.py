@@ -95,19 +95,19 @@ def test_an_address_that_nobody_can_know_is_noted_where_it_is_dialled() -> None:
         "collector": {"image": "i", "cmds": ["serve"], "binds": "collector"},
     }
     notes = dijob_objects(from_data({"name": "x", "processes": processes}), "v0").notes
-    assert [one.path for one in notes if "not known before" in one.what] == ["processes.coordinator"]
+    assert [one.path for one in notes if "is unknown until its pods exist" in one.what] == ["processes.coordinator"]
 
 
 @pytest.mark.parametrize(
     ("data", "dialect", "what"),
     [
-        ({"workload": {"gang": "kueue", "queue": "q"}}, "v1.1", "neither be queued"),
-        ({}, "v0", "knows the roles"),
+        ({"workload": {"gang": "kueue", "queue": "q"}}, "v1.1", "supports no queue and no gang"),
+        ({}, "v0", "has the roles"),
         ({"processes": {"a": {"cmds": ["x"]}, "b": {"cmds": ["x"]}}}, "v1.0", "one kind of pod"),
         ({"name": "x" * 40, "processes": {"y" * 30: {"cmds": ["x"]}}}, "v1.1", "more than 63 characters"),
-        ({"processes": {"board": BOARD, "worker": {**RUN, "replicas": 3}}}, "v1.0", 'no place for "board"'),
-        ({"processes": {"coordinator": RUN, "board": BOARD}}, "v0", 'no "board"'),
-        ({"processes": {"b": {**RUN, "replicas": 0}}}, "v1.1", "no replica"),
+        ({"processes": {"board": BOARD, "worker": {**RUN, "replicas": 3}}}, "v1.0", 'cannot run "board"'),
+        ({"processes": {"coordinator": RUN, "board": BOARD}}, "v0", 'not "board"'),
+        ({"processes": {"b": {**RUN, "replicas": 0}}}, "v1.1", "has a replica"),
     ],
 )
 def test_what_no_dijob_can_say_is_refused(data: dict[str, object], dialect: Operator, what: str) -> None:

@@ -25,13 +25,13 @@ def test_what_is_taken_away_is_said_until_it_is_given_back() -> None:
 @pytest.mark.parametrize(
     ("process", "words"),
     [
-        ({}, ["containers request 100m of cpu and 128Mi of memory, which the input does not ask for: p"]),
-        ({"limits": {"memory": "1Gi"}}, ["containers request 100m of cpu, which the input does not ask for: p"]),
+        ({}, ["containers request 100m of cpu and 128Mi of memory, which the input does not: p"]),
+        ({"limits": {"memory": "1Gi"}}, ["containers request 100m of cpu, which the input does not: p"]),
         (
             {"requests": {"memory": "1Gi"}},
             [
-                "containers request 100m of cpu, which the input does not ask for: p",
-                "memory is limited to what is requested, which the input does not ask for: p (1Gi)",
+                "containers request 100m of cpu, which the input does not: p",
+                "containers limit memory to their request, which the input does not: p (1Gi)",
             ],
         ),
         ({"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "1Gi"}}, []),

@@ -125,7 +125,7 @@ def test_port_ranges_also_of_the_form_that_lost_numbers(text: str, expected: tup
 def test_names_are_made_valid_and_said() -> None:
     imported = dump("name: x\nprocesses: [{name: a/b, cmds: [x]}]")
     assert list(imported.experiment.processes) == ["a-b"]
-    assert "no valid name" in notes_of(imported)
+    assert "is not a valid name" in notes_of(imported)
 
 
 def test_a_host_path_with_symphonys_own_key_is_read() -> None:
@@ -143,14 +143,14 @@ processes:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("name: x", "no dump of a Symphony experiment"),
+        ("name: x", "is not a dump of a Symphony experiment"),
         ("- a", "expected a map, got a list"),
         ("processes: [{name: a}]", '"name" is missing'),
         ("name: x\nprocesses: [{name: a, binded_services: {s: seven}}]", "expected a whole number"),
         ("name: x\nprocesses: [{name: a, connected_services: {nobody: null}}]", "nobody"),
         (
             "name: x\nprocesses: [{name: a, container_yml: {data: {}, mounted_volumes: [{type: Odd, name: v}]}}]",
-            "no volume of Symphony's",
+            "is not a volume of Symphony",
         ),
     ],
 )

@@ -43,7 +43,7 @@ def test_a_first_role_without_ports_has_torchx_own_when_another_replica_asks_for
 
 
 def test_more_replicas_than_the_list_of_their_hosts_has_room_for_are_refused() -> None:
-    with pytest.raises(SpecError, match="no program starts with such a variable") as refusal:
+    with pytest.raises(SpecError, match="too many for an environment variable") as refusal:
         import_appdef(app(role(port_map={"c10d": 29500}, num_replicas=3000)))
     assert refusal.value.problems[0].path == "roles[0].num_replicas"
     assert import_role(num_replicas=3000).replicas == 3000
@@ -98,11 +98,11 @@ def test_pod_overlays_become_overlays_and_say_what_differs() -> None:
     imported = import_appdef(app(role(metadata={"kubernetes": overlay})))
     trainer = imported.experiment.processes["trainer"]
     assert (trainer.node_selector, trainer.pod_overlay) == ({"a": "b"}, {"spec": {"schedulingGates": []}})
-    assert "cannot be removed" in notes_of(imported)
+    assert "an overlay cannot remove a field" in notes_of(imported)
 
 
 def test_a_patched_image_without_repository_is_refused() -> None:
-    with pytest.raises(SpecError, match="image of this machine only"):
+    with pytest.raises(SpecError, match="exists only on this machine"):
         import_appdef(app(role(image="sha256:abc")))
 
 
@@ -148,9 +148,9 @@ def test_the_version_of_app_wrappers_that_mcad_reads_carries_the_priority() -> N
 @pytest.mark.parametrize(
     ("cfg", "fault"),
     [
-        ({"appwrapper_version": "v1"}, "no version of AppWrappers"),
-        ({"appwrapper_version": "v1beta1", "kind": "jobs"}, "no AppWrapper"),
-        ({"coscheduler_name": "gang", "kind": "volcano"}, "a scheduler of its own"),
+        ({"appwrapper_version": "v1"}, "is not a version of AppWrappers"),
+        ({"appwrapper_version": "v1beta1", "kind": "jobs"}, "is not an AppWrapper"),
+        ({"coscheduler_name": "gang", "kind": "volcano"}, "has its own scheduler"),
     ],
 )
 def test_run_options_that_cannot_go_together_are_refused(cfg: dict[str, object], fault: str) -> None:

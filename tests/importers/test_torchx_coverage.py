@@ -80,7 +80,7 @@ CARRIED: list[tuple[str, dict[str, object], str, object]] = [
 # TorchX field without a place in an experiment -> text of the report
 NOTED: list[tuple[str, dict[str, object], str]] = [
     ("Role.retry_policy", {"max_retries": 1, "retry_policy": "APPLICATION"}, "restarts more than the failed replica"),
-    ("Role.base_image", {"base_image": "b"}, "`base_image` means nothing on Kubernetes"),
+    ("Role.base_image", {"base_image": "b"}, "`base_image` has no effect on Kubernetes"),
     ("Role.workspace", {"workspace": {"projects": {"a": "b"}}}, "the workspace is not in the image"),
     ("Resource.tags", {"resource": {"tags": {"a": "b"}}}, "`tags` of a resource are not carried over"),
 ]

@@ -51,9 +51,9 @@ def test_each_form_of_a_mount_is_read(value: object, expected: list[AnyMount]) -
     [
         (["src=/a,dst=/b"], "must begin with `type=`"),
         (["type=bind,src=/a"], "has no dst"),
-        (["type=tmpfs,src=/a,dst=/b"], "no mount type"),
+        (["type=tmpfs,src=/a,dst=/b"], "not a mount type"),
         (["type=bind,src=/a,dst=/b,colour=red"], "unknown mount option"),
-        (["type=device,src=/dev/x,perm=rwx"], "no device permissions"),
+        (["type=device,src=/dev/x,perm=rwx"], "not device permissions"),
         ([7], "expected a map, got 7"),
         ({"a": 1}, "is not a list of mounts"),
     ],

@@ -218,12 +218,12 @@ def test_a_named_service_account_is_used_and_none_is_made() -> None:
     ("argo", "said"),
     [
         ({"parameters": ["NONE"]}, 'no process declares the variable "NONE"'),
-        ({"parameters": ["BRACES"]}, "Argo does not pass on unchanged"),
-        ({"schedules": ["tomorrow"]}, "is no schedule"),
-        ({"needs": {"a": ["b"]}}, '"a" waits for "b", which is not needed'),
+        ({"parameters": ["BRACES"]}, "Argo would change its name or value"),
+        ({"schedules": ["tomorrow"]}, "is not a schedule"),
+        ({"needs": {"a": ["b"]}}, '"a" waits for "b", which is not in `needs`'),
         ({"needs": {"a": ["b"], "b": ["a"]}}, "wait for each other"),
-        ({"needs": ["A b"]}, 'no release is called "A b"'),
-        ({"retries": -1}, "fewer retries than none"),
+        ({"needs": ["A b"]}, '"A b" is not a valid name of a release'),
+        ({"retries": -1}, "retries is negative"),
     ],
 )
 def test_what_argo_could_not_do_is_refused_in_the_spec(argo: dict[str, object], said: str) -> None:

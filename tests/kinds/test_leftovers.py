@@ -73,9 +73,9 @@ def test_a_service_in_a_pod_that_ends_does_not_run_on() -> None:
     [
         ("jobs", "stop", ""),
         ("jobs", "continue", ""),
-        ("appwrapper", "stop", "stops the run here; on kind appwrapper other groups continue"),
+        ("appwrapper", "stop", "stops a local run; on kind appwrapper, other groups continue"),
         ("jobset", "stop", ""),
-        ("jobset", "continue", "stops the others on kind jobset, but not here"),
+        ("jobset", "continue", "stops the other groups on kind jobset, but not in a local run"),
         ("volcano", "stop", ""),
         ("dijob", "stop", ""),
     ],

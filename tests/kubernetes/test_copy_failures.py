@@ -14,7 +14,7 @@ def test_a_file_that_is_not_there_is_named_and_no_image_is_blamed(tmp_path: Path
     assert said.strip().count(b"\n") >= 1
     error = copy_failure("actor-1:/tmp/out", said)
     assert isinstance(error, NotFound)
-    assert "actor-1:/tmp/out is not there: tar: out:" in error.what
+    assert "actor-1:/tmp/out does not exist: tar: out:" in error.what
     assert error.next == ""
 
 

@@ -90,7 +90,7 @@ def test_a_secret_that_git_manages_keeps_the_release() -> None:
     secret = pushed("any-name")
     secret["metadata"]["annotations"] = {"argocd.argoproj.io/tracking-id": "app:/Secret:ml/any-name"}
     cluster = Cluster(JOB, secret)
-    with pytest.raises(Conflict, match="follows Git"):
+    with pytest.raises(Conflict, match='manages "blue" from Git'):
         remove(on(cluster), "blue")
     assert cluster.deleted == []
 

@@ -53,7 +53,7 @@ def test_without_any_file_the_failure_names_those_that_were_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/x:{tmp_path}/y")
-    with pytest.raises(ToolFailed, match=r"no cluster is configured: there is no .*/x nor .*/y"):
+    with pytest.raises(ToolFailed, match=r"no cluster is configured: .*/x or .*/y does not exist"):
         read_context()
     monkeypatch.delenv("KUBECONFIG")
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -65,9 +65,9 @@ def test_a_context_that_is_not_there_is_answered_with_those_that_are(tmp_path: P
     with pytest.raises(SpecError) as caught:
         read_context(file, "prodution")
     assert str(caught.value).splitlines() == [
-        'there is no context "prodution"',
+        'unknown context "prodution"',
         f"  at:   {file}",
-        '  next: choose a --context; there are: production (did you mean "production"?)',
+        '  next: choose one with --context: production (did you mean "production"?)',
     ]
 
 

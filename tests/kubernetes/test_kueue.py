@@ -42,7 +42,7 @@ def test_a_queued_job_says_what_its_queue_says() -> None:
 
 def test_whoever_may_not_read_kueues_records_sees_the_queue() -> None:
     found = status([queued_job()])
-    assert (found.phase, found.instances[0].state) == ("queued", "queued in mine: it has not admitted it")
+    assert (found.phase, found.instances[0].state) == ("queued", "queued in mine: not admitted yet")
 
 
 def test_the_jobs_of_a_queued_set_are_queued_with_it() -> None:
@@ -67,8 +67,8 @@ def test_an_experiment_of_which_a_part_runs_is_running() -> None:
 @pytest.mark.parametrize(
     ("what", "said"),
     [
-        (record(), "in mine: not looked at yet"),
-        (record(QuotaReserved=("True", "")), "in mine: it has room, and waits for nodes"),
+        (record(), "in mine: not considered yet"),
+        (record(QuotaReserved=("True", "")), "in mine: quota reserved, waiting for nodes"),
         (record(spec={"active": False}, Evicted=("True", "too slow")), "in mine: turned away: too slow"),
         (record(QuotaReserved=("True", ""), Admitted=("True", "")), ""),
         (record(Finished=("True", "done")), ""),

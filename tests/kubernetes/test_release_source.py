@@ -97,7 +97,7 @@ def test_what_an_external_store_makes_is_not_pushed(spec: Path) -> None:
 def test_what_is_to_be_sealed_is_never_pushed_in_the_clear(data: dict[str, str] | None, spec: Path) -> None:
     spec.write_text(json.dumps({**SPEC, "secret_source": {"source": "sealed"}}))
     values = {"secrets": {"encryptedData": data}} if data is not None else {}
-    with chart_of(str(spec)) as source, pytest.raises(SpecError, match=r"nothing is sealed for key\.txt"):
+    with chart_of(str(spec)) as source, pytest.raises(SpecError, match=r"key\.txt has no sealed value"):
         source.secret("rl", "ml", values)
 
 

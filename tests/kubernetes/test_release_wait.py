@@ -171,8 +171,8 @@ def test_a_wait_names_the_schedulers_reason_or_the_containers() -> None:
     }
     assert progress_of(live, live, [unplaced]).why == "x-1 pending: 0/3 nodes: Insufficient cpu"
     pulling = pod({"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}})
-    assert progress_of(live, live, [pulling]).why == "c waits: ImagePullBackOff no such image"
-    assert progress_of(live, live, [pod({"running": {}})]).why == "c runs and is not ready"
+    assert progress_of(live, live, [pulling]).why == "c is waiting: ImagePullBackOff no such image"
+    assert progress_of(live, live, [pod({"running": {}})]).why == "c is running, but not ready"
 
 
 def test_pods_of_other_kinds_are_ready_when_all_of_them_are() -> None:
@@ -221,7 +221,7 @@ def test_who_failed_is_named_also_while_it_is_tried_again() -> None:
     second = at("2026-01-02", of_group(1, {"waiting": {"reason": "ContainerCreating"}}))
     made_good = at("2025-12-31", of_group(0, {"terminated": {"exitCode": 3}}))
     said = progress_of(live, live, [made_good, *pods, first, second]).why
-    assert said == "3 of 4 pods ready; actor waits: ContainerCreating; actor-1 exited with 9 (Error)"
+    assert said == "3 of 4 pods ready; actor is waiting: ContainerCreating; actor-1 exited with 9 (Error)"
 
 
 def at(moment: str, item: Object, **more: object) -> Object:

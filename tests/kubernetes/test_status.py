@@ -234,7 +234,7 @@ def test_a_service_is_ready_once_its_newest_pod_is(workload: Any, revision: str,
     one["metadata"]["labels"]["controller-revision-hash"] = revision
     found = only(status([workload], [one]))
     assert (found.phase, found.ready) == ("running", is_ready)
-    assert is_ready or found.reason == "not ready: its controller has yet to replace it by a newer one"
+    assert is_ready or found.reason == "not ready: its controller will replace it"
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])

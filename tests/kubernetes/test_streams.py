@@ -125,4 +125,4 @@ def test_what_breaks_off_after_an_answer_is_said_and_not_tried_again(
         through.say(1, b"lost connection to pod")
         assert caller.recv(100) == b"half"
         assert caller.recv(100) == b""
-    assert "warning: the pod refuses: lost connection to pod" in capsys.readouterr().err
+    assert "warning: the pod refused the connection: lost connection to pod" in capsys.readouterr().err

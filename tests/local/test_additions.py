@@ -112,7 +112,7 @@ def test_scale_leaves_stopped_processes_stopped_and_watched_ones_watched(tmp_pat
 
 def test_a_process_with_the_name_of_a_running_replica_needs_a_new_run(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"agent": {**STAY, "replicas": 2}})
-    with pytest.raises(Conflict, match=r"two replicas called agent-1"):
+    with pytest.raises(Conflict, match=r"two replicas would be named agent-1"):
         start(tmp_path, processes={"agent": {**STAY, "replicas": 2}, "agent-1": STAY})
     assert phases(run) == {"agent-0": "running", "agent-1": "running"}
 

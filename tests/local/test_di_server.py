@@ -105,7 +105,7 @@ def test_replicas_are_given_taken_back_given_again_and_replaced(run: Run) -> Non
     status, reply = server.post(method="DELETE", collectors={"replicas": 1})
     assert (status, reply["data"]["collectors"]) == (200, given["collectors"][:1])
     assert server.listed()["collectors"] == given["collectors"][1:]
-    until(lambda: "waits until it is asked for again" in log_of(run, "collector-0"))
+    until(lambda: "waiting for the next request" in log_of(run, "collector-0"))
     assert starts(run, "collector-0") == 1
     # The coordinator asks for it again.
     assert server.post(collectors={"replicas": 1})[1]["data"]["collectors"] == given["collectors"][:1]

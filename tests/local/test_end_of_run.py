@@ -112,7 +112,7 @@ def test_up_waits_until_services_have_lingered_and_run_leaves_nothing(
     assert main(["up", str(spec), "--dry-run"]) == 0
     assert "exp: its last run has ended; would end board" in capsys.readouterr().err
     assert main(["run", str(spec)]) == 0
-    assert "exp: its last run has ended; ends board" in capsys.readouterr().err
+    assert "exp: its last run has ended; ending board" in capsys.readouterr().err
     assert live_runs() == []
     assert alive(find_run("exp")) == set()
 
@@ -160,7 +160,7 @@ def test_gpus_of_what_has_ended_are_free_and_a_killed_supervisor_changes_nothing
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     local_run.ensure_supervised(run)
-    with pytest.raises(Conflict, match='held by experiment "exp"'):
+    with pytest.raises(Conflict, match='in use by experiment "exp"'):
         start(tmp_path, "four", processes={"a": {**FOREVER, "gpus": 4}})
     start(tmp_path, "three", processes={"a": {**FOREVER, "gpus": 3}})
     assert (alive(run), run_status(run).phase) == ({"board"}, "succeeded")

@@ -82,7 +82,7 @@ def test_what_runs_nowhere_has_no_address_and_is_not_waited_for(
 
 @pytest.mark.parametrize("zero", [{"replicas": 0}, {"local": {"replicas": 0}}])
 def test_an_experiment_of_which_nothing_runs_here_is_refused(zero: dict[str, object]) -> None:
-    with pytest.raises(SpecError, match="nothing would run here"):
+    with pytest.raises(SpecError, match="nothing to run: no process"):
         environment_of(**zero)
 
 
@@ -109,7 +109,9 @@ def test_names_that_no_shell_can_set_reach_the_process(tmp_path: Path) -> None:
 def test_lines_that_may_not_see_a_variable_are_noted(shell: dict[str, str], notes: int) -> None:
     said = {"cmds": ["env"], "env": {"my.var": "x"}, **shell}
     experiment = from_data({"name": "x", "processes": {"a": said}})
-    found = [note for note in plan_here(experiment, [], Path("/"), "r1").notes if "my.var to the lines of a" in note]
+    found = [
+        note for note in plan_here(experiment, [], Path("/"), "r1").notes if "my.var from the environment of a" in note
+    ]
     assert len(found) == notes
 
 

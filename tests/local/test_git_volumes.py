@@ -73,7 +73,7 @@ def test_only_the_asked_commit_is_fetched(repository: Path, tmp_path: Path) -> N
 
 def test_a_missing_repository_is_told_by_its_address(tmp_path: Path) -> None:
     (tmp_path / "to").mkdir()
-    with pytest.raises(ToolFailed, match="the repository file:///no/such cannot be read"):
+    with pytest.raises(ToolFailed, match="cannot read the repository file:///no/such"):
         check_out_volume("file:///no/such", "main", tmp_path / "to")
 
 

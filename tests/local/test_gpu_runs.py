@@ -64,15 +64,15 @@ def test_too_few_free_gpus_are_refused_by_the_names_of_their_holders_before_anyt
     start(tmp_path, "one", processes={"learner": python(SHOW, gpus=3)})
     with pytest.raises(Conflict) as caught:
         start(tmp_path, "two", processes={"a": python(SHOW, gpus=2)})
-    assert 'experiment "two" asks for 2 GPUs (a 2); of 4 GPUs here 1 is free' in str(caught.value)
-    assert 'GPU 0 is held by experiment "one" (learner/learner)' in str(caught.value)
+    assert 'experiment "two" requests 2 GPUs (a 2); 1 is free of 4 GPUs here' in str(caught.value)
+    assert 'GPU 0 is in use by experiment "one" (learner/learner)' in str(caught.value)
     assert "--share-gpus" in caught.value.next
     with pytest.raises(NotFound):
         find_run("two")
 
 
 def test_more_gpus_than_the_machine_has_are_refused_with_both_numbers(tmp_path: Path) -> None:
-    with pytest.raises(PlacementError, match=r"asks for 5 GPUs \(a 5\); this machine has 4"):
+    with pytest.raises(PlacementError, match=r"requests 5 GPUs \(a 5\); this machine has 4"):
         start(tmp_path, processes={"a": python(SHOW, gpus=5)})
 
 
@@ -80,7 +80,7 @@ def test_only_what_the_caller_may_see_is_given(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,1")
     run = start(tmp_path, processes={"a": TRAIN, "b": TRAIN})
     assert [seen_by(run, name) for name in "ab"] == [gpu(3), gpu(1)]
-    with pytest.raises(PlacementError, match="CUDA_VISIBLE_DEVICES leaves 2 GPUs"):
+    with pytest.raises(PlacementError, match="CUDA_VISIBLE_DEVICES allows 2 GPUs"):
         start(tmp_path, "two", processes={"a": python(SHOW, gpus=3)})
 
 
@@ -90,7 +90,7 @@ def test_gpus_are_free_again_when_the_run_has_ended(tmp_path: Path) -> None:
 
 
 def test_a_run_that_could_not_start_holds_nothing(tmp_path: Path) -> None:
-    with pytest.raises(Exception, match="images are not used"):
+    with pytest.raises(Exception, match="local runs use no images"):
         start(tmp_path, "one", image="i", processes={"a": {"gpus": 4}})
     assert seen_by(start(tmp_path, "two", processes={"a": TRAIN}), "a") == gpu(0)
 
@@ -99,7 +99,7 @@ def test_after_the_death_of_a_supervisor_its_run_keeps_its_gpus(tmp_path: Path) 
     run = start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
-    with pytest.raises(Conflict, match='held by experiment "one"'):
+    with pytest.raises(Conflict, match='in use by experiment "one"'):
         start(tmp_path, "two", processes={"a": TRAIN})
 
 
@@ -115,14 +115,14 @@ def test_sharing_deals_the_gpus_in_turn(tmp_path: Path, monkeypatch: pytest.Monk
     first, second = share(tmp_path, "one", 3), share(tmp_path, "two", 1)
     assert [seen_by(first, f"a-{number}") for number in range(3)] == [gpu(0), gpu(1), gpu(0)]
     assert seen_by(second, "a") == gpu(0)
-    with pytest.raises(Conflict, match=r'held by experiment "one" .* and experiment "two"'):
+    with pytest.raises(Conflict, match=r'in use by experiment "one" .* and experiment "two"'):
         start(tmp_path, "three", processes={"a": TRAIN})
 
 
 def test_sharing_with_a_run_that_did_not_ask_for_it_is_told(tmp_path: Path) -> None:
     start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
     run = share(tmp_path, "two", 1)
-    assert "shared with runs that did not ask for that" in run.plan().notes[-1]
+    assert "shares GPUs with runs that did not agree to share" in run.plan().notes[-1]
     assert seen_by(run, "a") == gpu(0)
 
 
@@ -146,7 +146,7 @@ def test_looking_takes_nothing(tmp_path: Path) -> None:
     assert look_at_gpus(experiment).ids == look_at_gpus(experiment).ids != {}
     start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
     assert look_at_gpus(experiment).ids == {}
-    assert 'held by experiment "one"' in look_at_gpus(experiment).notes[0]
+    assert 'in use by experiment "one"' in look_at_gpus(experiment).notes[0]
 
 
 def test_the_gpus_of_a_process_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,14 +166,14 @@ def test_a_dry_run_tells_the_gpus_or_refuses(tmp_path: Path, capsys: pytest.Capt
     assert f"(GPUs {gpu(0)}, {gpu(1)})" in capsys.readouterr().out
     start(tmp_path, "one", processes={"a": python(SHOW, gpus=3)})
     assert main(["up", str(spec), "--dry-run"]) == 7
-    assert 'held by experiment "one"' in capsys.readouterr().err
+    assert 'in use by experiment "one"' in capsys.readouterr().err
     assert main(["up", str(spec), "--share-gpus"]) == 0
 
 
 def test_the_doctor_counts_gpus_and_those_that_are_held(tmp_path: Path) -> None:
     start(tmp_path, processes={"a": python(SHOW, gpus=3)})
     found = {finding.name: finding for finding in examine()}
-    assert found["gpus"].detail == "4 to be seen by processes, 3 held by runs"
+    assert found["gpus"].detail == "4 visible, 3 used by runs"
 
 
 def test_a_replay_shares_where_the_run_did(tmp_path: Path) -> None:

@@ -254,11 +254,11 @@ def test_a_run_without_probes_is_idle_once_its_ports_are_open(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("probe", "what"),
     [
-        ({"grpc": {"port": 1}}, "not by grpc"),
+        ({"grpc": {"port": 1}}, "not grpc"),
         ({"exec": {"command": "words"}}, "a list of words"),
         ({"httpGet": {"port": 1, "host": "example.org"}}, "is a name"),
-        ({"tcpSocket": {"port": 1}, "exec": {"command": ["x"]}}, "by tcpSocket and exec"),
-        ({"tcpSocket": {"port": 1}, "periodSeconds": "often"}, "'often' is no number"),
+        ({"tcpSocket": {"port": 1}, "exec": {"command": ["x"]}}, "not tcpSocket and exec"),
+        ({"tcpSocket": {"port": 1}, "periodSeconds": "often"}, "'often' is not a number"),
     ],
 )
 def test_a_probe_that_cannot_be_tried_here_is_refused_by_its_path(

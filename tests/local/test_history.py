@@ -58,7 +58,7 @@ def test_a_young_run_is_kept_when_only_old_ones_are_meant(private_places: Path) 
 def test_a_live_run_is_never_removed(private_places: Path, phase: str) -> None:
     run = ended(private_places, "a", "1", phase=phase, ended_at=None)
     assert removable([run], keep=0) == []
-    with pytest.raises(Conflict, match="lives"):
+    with pytest.raises(Conflict, match="is live"):
         remove(run)
     assert run.folder.exists()
 
@@ -144,4 +144,4 @@ def test_masked_variables_set_nothing_when_sourced() -> None:
     assert text.splitlines()[0] == "export A='1'"
     assert text.splitlines()[1].startswith("# ")
     assert "x" not in text.splitlines()[1].partition("=")[2].split()[0]
-    assert text.splitlines()[2:] == ['# no shell can set it: "my.var=a\\nb"']
+    assert text.splitlines()[2:] == ['# a shell cannot set this: "my.var=a\\nb"']

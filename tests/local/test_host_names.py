@@ -69,4 +69,4 @@ def test_without_names_processes_see_the_file_of_the_machine(tmp_path: Path) -> 
 def test_where_nothing_can_be_mounted_the_lines_to_add_are_said(tmp_path: Path) -> None:
     plan = _plan(tmp_path, mounts=False, processes={"postgres": {**_STAYS, "names": ["db"]}})
     (note,) = [note for note in plan.notes if "/etc/hosts" in note]
-    assert f"do not find db by name; to change that, add to /etc/hosts: {plan.processes[0].address} db" in note
+    assert f"cannot resolve db; to fix it, add to /etc/hosts: {plan.processes[0].address} db" in note

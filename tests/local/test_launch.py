@@ -81,7 +81,7 @@ def test_more_processes_than_open_files_are_refused_before_anything_starts(
 ) -> None:
     done = _up_with_open_files(tmp_path, 100, allowed=200)
     assert done.returncode == ToolFailed.exit_code
-    assert "100 processes need 264 open files, 200 are allowed" in done.stderr
+    assert "100 processes need 264 open files, and the limit is 200" in done.stderr
     assert "ulimit -n" in done.stderr
     assert _left(private_places) == []
 
@@ -100,7 +100,7 @@ def test_more_processes_than_terminals_are_refused_before_anything_starts(
     experiment = from_data(
         {"name": "exp", "processes": {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(30)}}
     )
-    with pytest.raises(ToolFailed, match="30 processes need as many terminals, 20 are free") as refused:
+    with pytest.raises(ToolFailed, match="30 processes need a terminal each, and only 20 are free") as refused:
         local_run.up(experiment, allocate(experiment), folder=tmp_path)
     assert "kernel.pty.max" in refused.value.next
     assert _left(private_places) == []

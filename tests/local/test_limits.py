@@ -120,8 +120,10 @@ def test_without_systemd_memory_is_limited_by_rlimits_and_that_is_told(tmp_path:
     assert "MemoryError" in log_of(run, "a")
     assert "memory limited to 100Mi by rlimit" in states_of(run)[0]
     (note,) = run.plan().notes
-    assert note.startswith("memory limits are rlimits, which bind each process of a program alone; cpu limits have no")
-    assert note.endswith("effect: no session of systemd (XDG_RUNTIME_DIR is not set) on this machine")
+    assert note.startswith(
+        "memory limits are rlimits, which apply to each process of a program separately; cpu limits have no"
+    )
+    assert note.endswith("effect: no systemd session (XDG_RUNTIME_DIR is not set) on this machine")
 
 
 @pytest.mark.usefixtures("tmux", "no_systemd")

@@ -274,7 +274,7 @@ def test_a_follower_is_told_how_many_bytes_it_lost(tmp_path: Path, in_blocks: bo
     while not kept.endswith("last\n"):
         kept += next(lines).text
     kept = kept.removesuffix("last\n")
-    assert lost == f"... {size(50_000 * 11 - len(kept))} of a are lost\n"
+    assert lost == f"... {size(50_000 * 11 - len(kept))} of a are missing: its log reached its size limit\n"
     assert kept.endswith("line 49999\n")
     assert 90_000 < len(kept) <= 100_000
 

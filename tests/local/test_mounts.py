@@ -82,7 +82,7 @@ def test_all_that_cannot_be_shown_is_said_before_anything_starts(tmp_path: Path)
     said = [(problem.path, problem.what) for problem in caught.value.problems]
     assert said == [
         ("processes.a.mounts", f"{tmp_path}/file is a file on this machine, and the volume is a folder"),
-        ("processes.b.mounts", f"{tmp_path}/absent cannot be shown at {tmp_path}/new: No such file or directory"),
+        ("processes.b.mounts", f"cannot mount {tmp_path}/absent at {tmp_path}/new: No such file or directory"),
     ]
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

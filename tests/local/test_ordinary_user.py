@@ -114,8 +114,8 @@ def test_files_and_volumes_stand_where_a_pod_has_them(free: Person) -> None:
 def test_without_user_namespaces_files_are_in_folders_and_commands_name_those(person: Person) -> None:
     done = person.symph("up", write(person, SPEC), "--wait", refusing=True)
     assert done.returncode == 0, done.stderr + log_of(person, "a")
-    assert "no private mounts on this machine: /etc/symph/config is " in done.stderr
-    assert "volumes are other folders here, in commands and variables as well: /mnt is " in done.stderr
+    assert "this machine has no private mounts: /etc/symph/config is " in done.stderr
+    assert "so commands and variables use other paths: /mnt is " in done.stderr
     seen = json.loads(log_of(person, "a"))
     assert (seen["config"], seen["secret"]) == ("conf", "s3cret")
     assert log_of(person, "b").strip() == "shared"
@@ -128,7 +128,7 @@ def test_without_user_namespaces_a_volume_is_refused_where_writes_could_be_lost(
     spec = {"name": "plain", "volumes": volumes, "processes": {"a": {"cmds": ["true"], "mounts": mounts}}}
     done = person.symph("up", write(person, spec), refusing=True)
     assert (done.returncode, "processes.a.mounts[1]" in done.stderr) == (3, True)
-    assert "what is written to /job/ckpt could be lost" in done.stderr
+    assert "files in /job/ckpt may be lost" in done.stderr
     assert not list((person.folder / "state").rglob("plan.json"))
     if person.has_namespaces:
         assert person.symph("up", write(person, spec), "--wait").returncode == 0

@@ -69,18 +69,18 @@ def test_a_container_that_an_overlay_adds_is_said_not_to_run(tmp_path: Path) -> 
     }
     _, notes = plan_of(tmp_path, {"pod_overlay": overlay, "replicas": 2})
     assert notes == [
-        'container "proxy" of pod_overlay of "p" is not run here',
-        'container "get" of pod_overlay of "p" is not run here',
+        'local runs do not start container "proxy" of pod_overlay of "p"',
+        'local runs do not start container "get" of pod_overlay of "p"',
     ]
 
 
 def test_an_overlay_of_a_step_is_said_not_to_count(tmp_path: Path) -> None:
     overlay = {"spec": {"initContainers": [{"name": "fetch", "args": ["x"]}]}}
     _, notes = plan_of(tmp_path, {"pod_overlay": overlay}, prepare={"fetch": {"command": ["get"]}})
-    assert notes == ['what pod_overlay of "p" says of the step "fetch" does not count here']
+    assert notes == ['local runs ignore the settings of step "fetch" in pod_overlay of "p"']
 
 
 def test_what_a_process_does_not_see_of_its_overlay_is_told(tmp_path: Path) -> None:
     overlay = {"lifecycle": {"preStop": {"exec": {"command": ["x"]}}}, "envFrom": [{"secretRef": {"name": "s"}}]}
     _, notes = plan_of(tmp_path, {"container_overlay": overlay}, is_same=False)
-    assert notes == ['process "p" does not see `envFrom`, `lifecycle` of its overlay here']
+    assert notes == ['local runs ignore `envFrom`, `lifecycle` in the overlay of process "p"']

@@ -81,7 +81,7 @@ def test_who_has_an_address_is_known_by_pid_and_command(address: str) -> None:
     assert holder is not None
     assert holder.pid == os.getpid()
     assert Path(sys.executable).name in holder.command or "python" in holder.command
-    assert str(holder).endswith(f"which listens on {f'[{address}]' if ':' in address else address}:{port}")
+    assert str(holder).endswith(f"listening on {f'[{address}]' if ':' in address else address}:{port}")
 
 
 def test_who_listens_elsewhere_has_nothing_here() -> None:
@@ -108,7 +108,7 @@ def test_a_process_that_may_not_be_looked_into_is_told_by_its_user() -> None:
         port = other.stdout.readline().strip()
         done = subprocess.run([sys.executable, "-c", look, port], capture_output=True, text=True, check=False)
         other.communicate("")
-    assert (done.stderr, done.stdout.strip()) == ("", f"a process of user nobody, which listens on 127.9.8.7:{port}")
+    assert (done.stderr, done.stdout.strip()) == ("", f"a process of user nobody, listening on 127.9.8.7:{port}")
 
 
 def test_the_whole_of_127_is_this_machine() -> None:
@@ -124,7 +124,7 @@ def test_a_taken_usual_address_is_left_and_its_holder_named() -> None:
         places = choose_addresses(experiment_of(port), allocate(experiment_of(port)), strict=True)
     assert places.addresses != usual
     assert places.moved == {}
-    assert f"not at its usual address: {usual.address(0)}:{port} of service" in places.notes[0]
+    assert f"the experiment uses another address: {usual.address(0)}:{port} of service" in places.notes[0]
     assert f"pid {os.getpid()} " in places.notes[0]
 
 
@@ -138,14 +138,14 @@ def test_a_port_that_is_taken_everywhere_moves_and_every_process_sees_it(tmp_pat
     assert log_of(run, "web") == f"at {other}\n"
     assert (run.state().phase, log_of(run, "ask")) == ("finished", "0 0 ")
     assert f"{port} of service" in run.plan().notes[0]
-    assert run.plan().notes[0].endswith(f"it is {other} in this run")
+    assert run.plan().notes[0].endswith(f"this run uses {other}")
     assert run_status(run).services[0].address.endswith(f":{other}")
 
 
 def test_a_fixed_port_that_is_taken_is_refused_by_the_name_of_its_holder(tmp_path: Path) -> None:
     with listener("0.0.0.0") as port, pytest.raises(Conflict) as caught:  # noqa: S104 - likewise
         up(experiment_of(port, fixed=True), tmp_path)
-    assert f'of service "x" is taken by pid {os.getpid()} (' in caught.value.what
+    assert f'of service "x" is in use by pid {os.getpid()} (' in caught.value.what
     assert "ports: moved" in caught.value.next
 
 
@@ -156,7 +156,7 @@ def test_a_holder_of_ours_is_told_by_its_experiment(tmp_path: Path) -> None:
     )
     other = start(tmp_path, "other", processes={"a": python(serve)})
     until(lambda: log_of(other, "a").endswith("\n"))
-    with pytest.raises(Conflict, match='of experiment "other", which listens on '):
+    with pytest.raises(Conflict, match='of experiment "other", listening on '):
         up(experiment_of(int(log_of(other, "a")), fixed=True), tmp_path)
 
 
@@ -170,7 +170,7 @@ def test_at_one_address_every_replica_has_a_port_of_its_own(tmp_path: Path) -> N
     assert run.plan().base_address == "127.0.0.1"
     assert len(set(run.plan().moved["x"]) - {port}) == 3
     assert (run.state().phase, log_of(run, "ask")) == ("finished", "0 1 2 0 ")
-    assert "it is" in run.plan().notes[0]
+    assert "this run uses" in run.plan().notes[0]
 
 
 @pytest.mark.usefixtures("tmux")

@@ -70,7 +70,7 @@ def test_up_from_another_shell_restarts_nothing_and_says_what_stays(
     assert start(tmp_path, processes=two("1")) == run
     assert wrappers(run) == before
     (note,) = run.plan().notes
-    assert note.startswith("PATH and LANG of exp stay as they were")
+    assert note.startswith("exp keeps the PATH and LANG of its start")
     # A process that restarts for another reason gets them too.
     start(tmp_path, processes=two("2"))
     until(lambda: wrappers(run)[0] != before[0])
@@ -178,7 +178,7 @@ def test_up_again_with_other_terminals_or_processes_alone_is_refused(tmp_path: P
     start(tmp_path, processes={"a": python("input()")})
     with pytest.raises(Conflict, match="other mounts or terminals"):
         start(tmp_path, processes={"a": python("input()")}, local={"tty": False})
-    with pytest.raises(Conflict, match="none of its processes is left"):
+    with pytest.raises(Conflict, match="it keeps none of the processes"):
         start(tmp_path, processes={"b": python("input()")})
 
 

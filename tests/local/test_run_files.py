@@ -31,7 +31,7 @@ FAULTS: dict[str, dict[str, Any]] = {
     "required field `slot`": {"processes": [{}]},
     "$.processes[0].wrapper": {"processes": [{**PROCESS, "wrapper": {"pid": -1, "start": 1}}]},
     "$.survivors[1]": {"survivors": [1, "2"]},
-    "failed names no process": {"failed": {"name": "a", "status": 1, "slot": 1}},
+    "failed names an unknown process": {"failed": {"name": "a", "status": 1, "slot": 1}},
 }
 
 
@@ -47,9 +47,9 @@ def test_a_fault_in_a_state_is_named_by_its_place(place: str, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("process", "changes", "fault"),
     [
-        ({"waits": [{"slot": 1, "until": "ready"}]}, {}, "processes[0].waits names no process"),
+        ({"waits": [{"slot": 1, "until": "ready"}]}, {}, "processes[0].waits names an unknown process"),
         ({"slot": 1}, {}, "processes[0].slot is 1"),
-        ({}, {"done_when": [-1]}, "done_when names no process"),
+        ({}, {"done_when": [-1]}, "done_when names an unknown process"),
         ({}, {"ports": {"s": "80"}}, "$.ports[...]"),
     ],
 )

@@ -234,7 +234,7 @@ def test_a_missing_folder_fails_with_its_name(tmp_path: Path) -> None:
 
 
 def test_a_process_that_only_its_image_can_start_is_refused_before_anything_runs(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="images are not used") as caught:
+    with pytest.raises(SpecError, match="local runs use no images") as caught:
         start(tmp_path, image="x", processes={"a": {"args": ["learn"]}})
     assert caught.value.problems[0].path == "processes.a"
     with pytest.raises(NotFound):

@@ -150,7 +150,7 @@ def _status_of(words: Sequence[str]) -> int:
 def test_the_state_of_another_experiment_is_damage(tmp_path: Path) -> None:
     run, other = start(tmp_path, "one", processes={"a": SAY}), start(tmp_path, "two", processes={"a": SAY})
     (run.folder / "state.json").write_bytes((other.folder / "state.json").read_bytes())
-    with pytest.raises(ToolFailed, match='it is of the experiment "two"'):
+    with pytest.raises(ToolFailed, match='it belongs to experiment "two"'):
         run.state()
 
 
@@ -176,10 +176,10 @@ def test_looking_at_a_run_without_a_supervisor_starts_none_and_says_so(tmp_path:
     os.kill(wrapper_pids(run)[1], signal.SIGKILL)
     until(lambda: LocalWatcher().describe("exp").instances[1].phase == "failed")
     status = LocalWatcher().describe("exp")
-    assert status.note.startswith("its supervisor is gone: its processes are not restarted")
+    assert status.note.startswith("its supervisor has died, so its processes do not restart")
     assert diagnose_status(status) == Diagnosis(
         cause="supervisor",
-        text="its supervisor is gone: its processes are not restarted",
+        text="its supervisor has died, so its processes do not restart",
         next=status.note.partition("; ")[2],
     )
     assert [instance.state.partition(" ")[0] for instance in status.instances] == ["running", "ended"]
@@ -195,7 +195,11 @@ def test_ten_at_once_give_one_run_and_clear_answers(tmp_path: Path, spec: Path) 
     answers = [(*program.communicate(timeout=120), program.returncode) for program in programs]
     assert [run.experiment for run in live_runs()] == ["exp"]
     assert all(status in (0, 7) for _, _, status in answers), answers
-    assert all("is being worked on by symph up (pid" in err for _, err, status in answers if status == 7), answers
+    assert all(
+        "another command is changing experiment" in err and ": symph up (pid" in err
+        for _, err, status in answers
+        if status == 7
+    ), answers
     [run] = live_runs()
     local_run.down(run)
     assert live_runs() == []
@@ -263,7 +267,7 @@ def test_down_kills_a_supervisor_that_hears_nothing_and_ends_the_run(
         assert supervisor_pid(run) == hangs.pid
         local_run.down(run)
         assert not is_alive(hangs.pid)
-    assert f"killed its supervisor (pid {hangs.pid}), which heard nothing" in capfd.readouterr().err
+    assert f"killed its supervisor (pid {hangs.pid}), which did not react" in capfd.readouterr().err
     assert (run.state().phase, run.state().survivors) == ("stopped", [])
     assert not is_alive(wrapper)
 

@@ -124,7 +124,10 @@ def test_a_value_that_the_chart_refuses_is_refused_with_the_next_step(text: str,
     ("text", "what"),
     [
         ("groups.client.containers.client.env.X.secretKeyRef.name=s", "comes from the cluster"),
-        ("groups.g.initContainers.fetch.args={x}", "cannot be set for one group on this machine"),
+        (
+            "groups.g.initContainers.fetch.args={x}",
+            "local runs cannot set groups.g.initContainers.fetch.args for a single group",
+        ),
     ],
 )
 def test_a_value_that_a_process_here_cannot_have_is_refused(text: str, what: str) -> None:

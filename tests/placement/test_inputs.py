@@ -136,9 +136,9 @@ def test_pools_of_other_clusters_are_refused_with_the_way_in(content: object) ->
 @pytest.mark.parametrize(
     ("label", "words"),
     [
-        ("cloud.google.com/gke-nodepool", "only system pods are subtracted"),
-        ("eks.amazonaws.com/nodegroup", "the requests of GKE's system pods are subtracted"),
-        ("kubernetes.azure.com/agentpool", "the requests of GKE's system pods are subtracted"),
+        ("cloud.google.com/gke-nodepool", "symph subtracts only system pods"),
+        ("eks.amazonaws.com/nodegroup", "symph subtracts GKE's system pods, although"),
+        ("kubernetes.azure.com/agentpool", "symph subtracts GKE's system pods, although"),
     ],
 )
 def test_nodes_without_pods_say_whose_system_pods_were_taken_off(label: str, words: str) -> None:
@@ -231,7 +231,7 @@ def test_two_pools_of_one_name_are_refused() -> None:
 
 
 def test_broken_json_is_refused_as_such() -> None:
-    with pytest.raises(SpecError, match="no valid"):
+    with pytest.raises(SpecError, match="is not valid JSON"):
         read_pools('{"resource": ', "x.tf.json")
 
 
@@ -244,7 +244,7 @@ def test_broken_json_is_refused_as_such() -> None:
     ],
 )
 def test_hcl_blueprints_and_raw_states_are_refused_with_the_command_to_run(text: str, name: str) -> None:
-    with pytest.raises(SpecError, match="is not read") as failure:
+    with pytest.raises(SpecError, match="symph does not read") as failure:
         read_pools(text, name)
     assert failure.value.at == name
     assert "terraform show -json > cluster.json" in failure.value.next

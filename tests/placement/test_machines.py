@@ -97,7 +97,7 @@ def test_a_slice_has_as_many_hosts_as_its_chips_need(topology: str, chips: int, 
 
 
 def test_what_is_no_topology_is_refused() -> None:
-    with pytest.raises(ValueError, match="no TPU topology"):
+    with pytest.raises(ValueError, match="is not a TPU topology"):
         slice_hosts("4by4", 4)
 
 

@@ -57,7 +57,7 @@ def test_a_request_above_the_node_is_a_no_with_the_difference_and_the_largest_re
     lost = group(check(experiment({"learner": asking("7950m")}), pools), "learner")
     assert lost.verdict == "NO"
     assert lost.why == "needs 7.95 CPU; n1-standard-8 offers 7.51 after system pods"
-    assert lost.next == "ask for 7.51 CPU"
+    assert lost.next == "request 7.51 CPU"
 
 
 @settings(max_examples=60, deadline=None)
@@ -96,7 +96,7 @@ def test_a_pod_requests_its_containers_or_its_largest_step(data: dict[str, Any],
 def test_too_many_pods_for_the_maximum_say_how_many_nodes_more() -> None:
     lost = group(check(experiment({"p": asking("4", replicas=5)}), nodes()), "p")
     assert (lost.verdict, lost.why) == ("NO", "2 of 5 fit; a is full at its maximum of 2 nodes")
-    assert lost.next == "3 nodes more of a (no price) make it PROVEN; or ask for less"
+    assert lost.next == "3 nodes more of a (no price) make it PROVEN; or request less"
 
 
 def test_pod_slots_are_a_resource() -> None:
@@ -213,7 +213,7 @@ def test_an_explanation_does_not_say_that_a_label_is_missing_where_it_is_unknown
 def test_a_taint_keeps_pods_away_until_it_is_tolerated() -> None:
     tainted = nodes(taints=[{"key": "team", "value": "rl", "effect": "NoSchedule"}])
     lost = group(check(experiment({"p": asking()}), tainted), "p")
-    assert (lost.verdict, lost.why) == ("NO", "does not tolerate team=rl:NoSchedule of a")
+    assert (lost.verdict, lost.why) == ("NO", "does not tolerate taint team=rl:NoSchedule of a")
     tolerant = asking(tolerations=[{"key": "team", "operator": "Exists"}])
     assert check(experiment({"p": tolerant}), tainted).verdict == "PROVEN"
 
@@ -253,7 +253,7 @@ def test_a_slice_that_would_be_left_half_empty_is_a_no() -> None:
 
 
 def test_a_pod_of_a_slice_takes_all_chips_of_its_host() -> None:
-    assert "takes all 4 chips" in group(check(slice_of(4, "2"), sample("gcloud-node-pools.json")), "trainer").why
+    assert "must request all 4 chips" in group(check(slice_of(4, "2"), sample("gcloud-node-pools.json")), "trainer").why
 
 
 def test_what_runs_already_is_taken_off() -> None:
@@ -375,7 +375,7 @@ def test_members_of_a_group_cannot_go_to_different_pools() -> None:
 
 
 def test_shares_without_a_cluster_file_are_refused_with_the_way_out() -> None:
-    with pytest.raises(SpecError, match="needs to know the node pools") as failure:
+    with pytest.raises(SpecError, match="needs the node pools") as failure:
         apply(experiment({"p": {"assign_to": {"assign_to": "machine", "node_pool_name": "x"}}}), None)
     assert "--pools FILE" in failure.value.next
 
@@ -427,7 +427,7 @@ def test_explain_tells_why_not_the_others() -> None:
         ({"pod_overlay": {"spec": {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
             {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchExpressions": [
                 {"key": "workload.codeflare.dev/appwrapper", "operator": "Exists"}]}}]}}}}},
-         "labels that controllers set"),
+         "labels that a controller sets"),
         ({"replicas": 8, "in": {"placement": {"topology": "required:kubernetes.io/hostname"},
                                 "workload": {"gang": "kueue", "queue": "q"}}}, "podset-required-topology"),
         ({"replicas": 8, "in": {"placement": {"topology": "required:kubernetes.io/hostname"},

@@ -47,7 +47,7 @@ def verdict(made: Prepared) -> str:
 
 
 def test_siblings_that_ask_for_all_of_a_share_are_refused() -> None:
-    with pytest.raises(SpecError, match="asks for all of the pod's share of cpu"):
+    with pytest.raises(SpecError, match="request all cpu of the share of"):
         prepared({"assign_to": "machine", "node_pool_name": "std8"}, {"requests": {"cpu": "8"}})
 
 

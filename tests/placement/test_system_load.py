@@ -132,7 +132,7 @@ def test_the_driver_of_cloud_storage_takes_its_share_of_each_node() -> None:
 def test_a_driver_whose_share_nobody_publishes_is_not_proven_until_the_user_says_it(driver: str) -> None:
     on = of_cluster(**{f"{driver}_csi_driver_config": {"enabled": True}})
     answer = plan(on, 1000, 1).groups[0]
-    assert (answer.verdict, "--system says it" in answer.why) == ("PACKABLE", True)
+    assert (answer.verdict, "set them with --system" in answer.why) == ("PACKABLE", True)
     given = replace(apply_system_option(on, "cpu=500m,memory=900Mi"), workloads=())
     without = of_cluster(**{f"{driver}_csi_driver_config": {"enabled": False}})
     assert [plan(each, 1000, 1).groups[0].verdict for each in (given, without)] == ["PROVEN", "PROVEN"]

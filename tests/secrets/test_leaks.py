@@ -211,7 +211,7 @@ def test_the_refusal_says_how_to_allow_what_is_none() -> None:
 def test_the_refusal_names_file_and_secret_and_never_the_value() -> None:
     with pytest.raises(Conflict) as failure:
         Guard({"~/.mjkey.txt": b"very-secret-value"}).refuse({"charts/ml/rl/values.yaml": b"a: very-secret-value"})
-    assert "charts/ml/rl/values.yaml holds ~/.mjkey.txt (in the clear)" in str(failure.value)
+    assert "charts/ml/rl/values.yaml contains ~/.mjkey.txt (in plain text)" in str(failure.value)
     assert "very-secret-value" not in str(failure.value)
 
 

@@ -100,7 +100,7 @@ def test_what_is_kept_tells_nobody_the_value() -> None:
 
 @pytest.mark.parametrize("pem", [b"", b"-----BEGIN CERTIFICATE-----\nx\n-----END CERTIFICATE-----\n", b"hello"])
 def test_what_is_no_certificate_is_refused_with_the_way_to_one(pem: bytes) -> None:
-    with pytest.raises(SpecError, match="no certificate") as failure:
+    with pytest.raises(SpecError, match="is not a certificate") as failure:
         read_certificate(pem, "cert.pem")
     assert "kubeseal --fetch-cert" in failure.value.next
 

@@ -35,7 +35,7 @@ def test_short_forms_mean_the_long_ones(tmp_path: Path) -> None:
 def test_two_files_in_one_folder_are_an_error(tmp_path: Path) -> None:
     write(tmp_path, "team: a\n")
     write(tmp_path, "team: b\n", ".symph.yml")
-    with pytest.raises(SpecError, match="both there"):
+    with pytest.raises(SpecError, match="both exist"):
         find_settings(tmp_path)
 
 

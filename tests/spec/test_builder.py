@@ -106,7 +106,7 @@ def test_a_declared_volume_is_mounted_by_name_and_has_one_content() -> None:
     experiment.add_volume("data", NfsVolume(server="s", path="/x"))
     experiment.new_process("a").mount_volume("data", "/d")
     assert experiment.finish().processes["a"].mounts[0].volume == "data"
-    with pytest.raises(SpecError, match="two contents"):
+    with pytest.raises(SpecError, match="two different contents"):
         experiment.add_volume("data", NfsVolume(server="s", path="/y"))
 
 
@@ -203,12 +203,12 @@ MISTAKES: list[tuple[str, Callable[[], object], str]] = [
     ("keyword of a group", lambda: ProcessGroupSpec("g", replica=2), 'mean "replicas"'),  # type: ignore[call-arg]  # the mistake
     ("keyword of an experiment", lambda: ExperimentSpec("x", secret=["k"]), 'mean "secrets"'),  # type: ignore[call-arg]  # the mistake
     ("keyword of a dispatch", lambda: ProcessSpec("a").assign_to("gpu", node_pool="x"), 'mean "node_pool_name"'),  # type: ignore[call-arg]  # the mistake
-    ("no name", lambda: ExperimentSpec(""), "cannot be the name"),
-    ("None as a name", lambda: ProcessSpec(None), "cannot be the name"),  # type: ignore[arg-type]  # the mistake
-    ("colon in a name", lambda: ProcessGroupSpec("a:b"), "cannot be the name"),
-    ("no service", lambda: ProcessSpec("a").binds(7), "no service"),  # type: ignore[arg-type]  # the mistake
-    ("a port of its own", lambda: ProcessSpec("a").connects({"replay": 7000}), "port of its own"),
-    ("ports with gaps", lambda: ExperimentSpec("x", port_range=[1, 2, 9]), "gaps"),
+    ("no name", lambda: ExperimentSpec(""), "is not a valid name"),
+    ("None as a name", lambda: ProcessSpec(None), "is not a valid name"),  # type: ignore[arg-type]  # the mistake
+    ("colon in a name", lambda: ProcessGroupSpec("a:b"), "is not a valid name"),
+    ("no service", lambda: ProcessSpec("a").binds(7), "is not a service"),  # type: ignore[arg-type]  # the mistake
+    ("a port of its own", lambda: ProcessSpec("a").connects({"replay": 7000}), "on its own port"),
+    ("ports with gaps", lambda: ExperimentSpec("x", port_range=[1, 2, 9]), "consecutive"),
 ]
 
 
@@ -222,9 +222,9 @@ def test_a_name_stands_for_one_thing() -> None:
     experiment = ExperimentSpec("x")
     experiment.new_process_group("a").new_process("m")
     for make in (experiment.new_process, experiment.new_process_group):
-        with pytest.raises(SpecError, match='has a group "a" already'):
+        with pytest.raises(SpecError, match='already has a group "a"'):
             make("A")
-    with pytest.raises(SpecError, match='has a process "m" already'):
+    with pytest.raises(SpecError, match='already has a process "m"'):
         experiment.get_process_group("a").new_process("m")
 
 
@@ -232,9 +232,9 @@ def test_a_process_has_one_place() -> None:
     process, group = ProcessSpec("a"), ProcessGroupSpec("g")
     ExperimentSpec("x").add_process(process)
     ExperimentSpec("x").add_process_group(group)
-    with pytest.raises(SpecError, match="already has its place"):
+    with pytest.raises(SpecError, match="already belongs to"):
         ExperimentSpec("y").add_process(process)
-    with pytest.raises(SpecError, match="already has its place"):
+    with pytest.raises(SpecError, match="already belongs to"):
         ExperimentSpec("y").add_process_group(group)
 
 

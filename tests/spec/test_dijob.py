@@ -34,13 +34,13 @@ V0 = {"dijob": {"operator": "v0"}}
 @pytest.mark.parametrize(
     ("processes", "said", "what"),
     [
-        ({"learner": RUN}, {"workload": {"gang": "kueue", "queue": "q"}}, "neither be queued"),
+        ({"learner": RUN}, {"workload": {"gang": "kueue", "queue": "q"}}, "supports no queue and no gang"),
         ({"learner": RUN}, {"dijob": {"preemptible": True}}, "never runs"),
-        ({"learner": RUN}, {"dijob": {"parallel_workers": 0}}, "fewer workers"),
-        ({"learner": RUN}, V0, "needs a process called coordinator"),
+        ({"learner": RUN}, {"dijob": {"parallel_workers": 0}}, "parallel_workers is below 1"),
+        ({"learner": RUN}, V0, "needs a process named coordinator"),
         ({"learner": RUN}, {"networks": ["macvlan"]}, "annotations of pods"),
         ({"learner": RUN}, {"placement": {"exclusive": "zone"}}, "annotations or labels of pods"),
-        ({"board": SERVE}, {}, "nothing here does"),
+        ({"board": SERVE}, {}, "needs a finite process"),
         ({"a": RUN, "b": RUN}, {"dijob": {"operator": "v1.0"}}, "one kind of pod"),
         ({"coordinator": RUN, "boss": RUN}, V0, 'not "boss"'),
         ({"coordinator": {**RUN, "replicas": 2}}, V0, "one coordinator, not 2"),
@@ -58,7 +58,7 @@ def test_on_one_machine_nothing_of_it_counts() -> None:
 
 
 def test_a_type_for_a_group_that_is_not_there_is_refused() -> None:
-    with pytest.raises(SpecError, match='no group or lone process is called "lerner"'):
+    with pytest.raises(SpecError, match='unknown group or lone process "lerner"'):
         made({"learner": RUN}, dijob={"tasks": {"lerner": "none"}})
 
 

@@ -246,12 +246,12 @@ def test_a_volume_of_the_experiment_can_be_mounted_by_an_overlay() -> None:
 
 
 REFUSED = [
-    (spec(restartPolicy="Always"), "run finite work for ever", "pod_overlay.spec.restartPolicy"),
-    (spec(terminationGracePeriodSeconds=-1), "too little", "pod_overlay.spec.terminationGracePeriodSeconds"),
-    (spec(nodeSelector={"a b": "x"}), "cannot be a key", "pod_overlay.spec.nodeSelector.a b"),
+    (spec(restartPolicy="Always"), "restart a finite process forever", "pod_overlay.spec.restartPolicy"),
+    (spec(terminationGracePeriodSeconds=-1), "too low", "pod_overlay.spec.terminationGracePeriodSeconds"),
+    (spec(nodeSelector={"a b": "x"}), "is not a valid key", "pod_overlay.spec.nodeSelector.a b"),
     (
         spec(tolerations=[{"operator": "Exists", "value": "x"}]),
-        "takes no value",
+        "cannot have a value",
         "pod_overlay.spec.tolerations[0].value",
     ),
     (

@@ -171,6 +171,6 @@ def test_a_hundred_trials_cost_little_more_than_their_settings() -> None:
 
 def test_a_sweep_that_does_not_fit_into_an_object_is_refused() -> None:
     big = [trial(f"exp-{n}", configs={"a": f"{n}" * 200_000}) for n in range(1, 7)]
-    with pytest.raises(SpecError, match="bytes; Argo and Kubernetes take") as caught:
+    with pytest.raises(SpecError, match="bytes; Argo and Kubernetes allow") as caught:
         sweep_objects("s", big)
     assert "--on kube" in caught.value.problems[0].next

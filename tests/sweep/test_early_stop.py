@@ -25,7 +25,7 @@ def verdict(made: TrialComparison, *values: float) -> str:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_the_worst_is_hopeless_and_the_best_is_not(rule: Rule) -> None:
-    assert "loss 9 at best by step" in verdict(judge(rule, 1, 2, 3, 4), 9, 9, 9, 9)
+    assert "loss 9 by step" in verdict(judge(rule, 1, 2, 3, 4), 9, 9, 9, 9)
     assert verdict(judge(rule, 1, 2, 3, 4), 0.5, 0.5, 0.5, 0.5) == ""
 
 

@@ -168,7 +168,7 @@ def test_a_hopeless_trial_is_removed_is_no_failure_and_is_kept_until_all_is_aske
     worst = outcomes.pop("worst")
     assert (worst.state, worst.status, worst.is_done, cluster.removed) == ("stopped", None, True, ["worst"])
     assert {one.state for one in outcomes.values()} == {"succeeded"}
-    assert ends == {"worst": (RUN, "stopped early: loss 9 at best by step 1, the median of 3 others is 1")}
+    assert ends == {"worst": (RUN, "stopped early: loss 9 by step 1 is worse than the median of 3 others, 1")}
     kept = outcomes_of(cluster, "worst", stopped=dict(ends))["worst"]
     assert (kept.is_kept, kept.state, kept.error) == (True, "stopped", ends["worst"][1])
     anew = outcomes_of(cluster, "worst", again=True, stopped=dict(ends), on_end=tell)["worst"]

@@ -116,7 +116,7 @@ def test_a_trial_that_takes_too_long_is_ended_and_has_failed(tmp_path: Path) -> 
     spec = spec_of(tmp_path, "sleep 100")
     (outcome,) = swept(spec, timeout_s=0.5)
     assert (outcome.state, outcome.status) == ("failed", TIMED_OUT)
-    assert outcome.error == "took longer than 0.5 s and was ended"
+    assert outcome.error == "stopped after its timeout of 0.5 s"
     assert live_runs() == []
     assert look_here(outcome.trial).error == outcome.error
 
@@ -140,7 +140,7 @@ def test_a_hopeless_trial_is_ended_is_no_failure_and_is_kept(tmp_path: Path) -> 
     outcomes = list(run_trials(runs, spec, parallel=4, stopper=Stopper(judge=judge, read=series_here)))
     hopeless = next(one for one in outcomes if one.trial.name == "e-x9")
     assert (hopeless.state, hopeless.status, hopeless.is_done) == ("stopped", None, True)
-    assert hopeless.error.startswith("stopped early: loss 1 at best by step")
+    assert hopeless.error.startswith("stopped early: loss 1 by step")
     assert [one.state for one in outcomes if one is not hopeless] == ["succeeded"] * 3
     assert all(one.is_kept for one in run_trials(runs, spec, parallel=4))
 

@@ -147,12 +147,12 @@ def test_too_many_trials_are_refused_with_the_way_out() -> None:
 
 
 def test_a_span_without_a_number_of_trials_is_refused() -> None:
-    with pytest.raises(UsageError, match="how many"):
+    with pytest.raises(UsageError, match="need the number of trials"):
         trials("rl", [], [parse_span("lr=1..2", is_log=False)])
 
 
 def test_one_setting_given_twice_is_refused() -> None:
-    with pytest.raises(UsageError, match="lr is varied twice"):
+    with pytest.raises(UsageError, match="lr is given twice"):
         trials("rl", [parse_axis("lr=1"), parse_axis("lr=2")])
 
 

@@ -52,7 +52,7 @@ def test_an_archive_gives_links_and_twins_and_says_what_it_left_out(source: Path
     with (tmp_path / "a.tar").open("rb") as archive:
         left = unpack(archive, tmp_path / "to")
     assert (seen(tmp_path / "to"), left) == (WHOLE, ["./pipe"])
-    with pytest.raises(Conflict, match=r"a:/src was copied but for \./pipe"):
+    with pytest.raises(Conflict, match=r"a:/src was copied without \./pipe"):
         refuse_left("a:/src", left)
 
 

@@ -51,7 +51,7 @@ def holder(private_places: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_second_one_is_told_who_has_the_lock(holder: subprocess.Popen[str]) -> None:
-    told = rf'"rl" is being worked on by symph up \(pid {holder.pid} on .*, since '
+    told = rf'another command is changing experiment "rl": symph up \(pid {holder.pid} on .*, since '
     with pytest.raises(Conflict, match=told), experiment_lock("rl", "symph down", timeout_s=0.1):
         raise AssertionError
     # Another experiment is free.
@@ -104,7 +104,7 @@ def test_what_is_no_file_is_not_locked(private_places: Path, kind: str) -> None:
         os.mkfifo(place)
     else:
         place.mkdir()
-    with pytest.raises(ToolFailed, match="the lock rl cannot be used"), experiment_lock("rl", "symph up"):
+    with pytest.raises(ToolFailed, match="cannot use the lock file rl"), experiment_lock("rl", "symph up"):
         raise AssertionError
 
 

@@ -15,9 +15,9 @@ from symphony_charts.system import remover
 from tests.namespace import run_alone
 from tests.system.remover_attacks import ATTACKS
 
-NO_MARKER = "NotOurs: nothing says that symph made it: there is no .symph.json in it"
-OTHER_MARKER = "NotOurs: its .symph.json is of another folder, or damaged"
-LINK = "NotOurs: it is a link, or no folder"
+NO_MARKER = "NotOurs: symph may not have made this folder: it has no .symph.json"
+OTHER_MARKER = "NotOurs: its .symph.json is damaged or belongs to another folder"
+LINK = "NotOurs: it is a link or not a folder"
 OUT = ["NotOurs: '..'", "NotOurs: '..'", "NotOurs: '1/../../../canary'", "NotOurs: '.'", "NotOurs: ''", "NotOurs: ''"]
 # The remover's answer to each attack, and True if the run's folder is still in place afterwards.
 EXPECTED: dict[str, tuple[object, bool]] = {
@@ -32,8 +32,8 @@ EXPECTED: dict[str, tuple[object, bool]] = {
     "run_is_a_link": ([LINK, True], True),
     "experiment_is_a_link": ([LINK, True], True),
     "home_is_a_link": (LINK, True),
-    "names_that_lead_out": ([f"{start} is no name of a folder" for start in OUT], True),
-    "group_writable": ("NotOurs: others may write there", True),
+    "names_that_lead_out": ([f"{start} is not a folder name" for start in OUT], True),
+    "group_writable": ("NotOurs: other users may write there", True),
     "somebody_elses": ("NotOurs: it belongs to user 12345", True),
     "mounted_inside": ("Conflict: something is mounted in the folder", True),
     "mounted_inside_unseen": (["volumes/x/y: Device or resource busy"], True),
@@ -76,12 +76,12 @@ def test_what_is_made_is_its_owners_alone_and_bears_its_marker_first(tmp_path: P
     assert [path.stat().st_mode & 0o777 for path in places] == [0o700] * 4
     assert json.loads((run / remover.MARKER).read_text()) == {"symph": "local", "names": ["rl", "1"]}
     assert [path.name for path in run.iterdir()] == [remover.MARKER]
-    with pytest.raises(Conflict, match="there already"):
+    with pytest.raises(Conflict, match="already exists"):
         remover.make(tmp_path / "state" / "local", "rl", "1")
     assert remover.make(tmp_path / "state" / "local", "rl", "1", exist_ok=True) == run
 
 
 def test_where_no_folder_can_be_made_the_reason_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ToolFailed, match=r"cannot make the folder: (Not a directory|File exists)"):
+    with pytest.raises(ToolFailed, match=r"cannot create the folder: (Not a directory|File exists)"):
         remover.make(tmp_path / "file" / "local", "rl", "1")

@@ -13,7 +13,7 @@ from tests.namespace import run_alone
 from tests.system.runtime_attacks import ATTACKS
 
 START = "cannot use"
-PLACE = ", where what runs is kept: "
+PLACE = " for running experiments: "
 EXPECTED: dict[str, object] = {
     "absent": ["held", 0o700],
     "open_to_others": f"{START} run{PLACE}it belongs to you with mode 0755, and must be yours with mode 0700",

@@ -99,8 +99,8 @@ def test_wrong_options_are_refused_in_words_and_all_at_once_before_anything_star
     unknown = torchx("run", "-s", "symph", "-cfg", "onn=kube", "utils.echo", status=1).stderr
     assert re.search(r"[Uu]nknown run option.*onn", unknown, re.DOTALL)
     done = torchx("run", "-s", "symph", "-cfg", "on=moon,compat=slurm", "utils.echo", status=1)
-    assert re.search(r'"moon" is no value of `on`\n +at: +cfg\.on\n +next: one of tmux, kube, chart', done.stderr)
-    assert '"slurm" is no value of `compat`' in done.stderr
+    assert re.search(r'"moon" is not a value of `on`\n +at: +cfg\.on\n +next: one of tmux, kube, chart', done.stderr)
+    assert '"slurm" is not a value of `compat`' in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -152,7 +152,7 @@ def test_an_app_id_that_is_taken_is_refused(release: Torchx) -> None:
     words = ("run", "-s", "symph", "-cfg", "app_id=mine", "utils.sh", "sleep", "60")
     assert release(*words).stdout.strip() == "symph://torchx/mine"
     refused = release(*words, status=1).stderr
-    assert 'experiment "mine" runs already' in refused
+    assert 'experiment "mine" is already running' in refused
     assert "Traceback" not in refused
 
 

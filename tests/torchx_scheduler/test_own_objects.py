@@ -161,7 +161,7 @@ def test_a_volcano_job_of_torchx_is_refused_with_the_alternative(release: Torchx
 
 def test_the_scheduler_does_not_submit_them(release: Torchx) -> None:
     done = release("run", "-s", "symph", "-cfg", "compat=torchx,app_id=x1", "utils.echo", status=1)
-    assert "shown, not submitted" in done.stderr
+    assert "does not submit them" in done.stderr
     assert "kubectl create -f" in done.stderr
 
 

@@ -79,7 +79,7 @@ def test_without_a_repository_it_is_said_that_the_files_are_not_there(release: T
 def test_a_workspace_is_one_folder_of_this_machine(release: Torchx, nightly: Torchx) -> None:
     for torchx, workspace, fault in (
         (nightly, f"{{{nightly.folder}: a, /tmp: b}}", "a workspace of several folders"),
-        (release, "memory://x", "the workspace memory://x is no folder of this machine"),
+        (release, "memory://x", "the workspace memory://x is not a folder of this machine"),
     ):
         words = ("run", "-s", "symph", "--workspace", workspace, "--dryrun", "utils.echo")
         refused = torchx(*words, status=1).stderr

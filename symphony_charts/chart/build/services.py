@@ -178,7 +178,7 @@ def exposure_values(settings: ExposeSettings) -> dict[str, object]:
 def network_policies(draft: Draft) -> Tree:
     """Return the policies of a release: one that denies other traffic, and one per group with services for its callers.
 
-    Closed egress stays inside the release: the ingress rules define who may call whom there.
+    Closed egress stays inside the release: the ingress rules define the allowed callers.
     """
     base = _policy(
         metadata(Text("{$fullname}")),

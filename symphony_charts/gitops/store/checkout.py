@@ -24,7 +24,7 @@ def preview_in_checkout(
     Raises NotFound if there is no checkout, Conflict for links.
     """
     if not (checkout / ".git").exists():
-        raise NotFound(f"{checkout} is no checkout of a Git repository", next="give the folder that holds .git")
+        raise NotFound(f"{checkout} is not a checkout of a Git repository", next="give the folder that contains .git")
     snapshot = Snapshot(commit="checkout", root=root, source=_Checkout(checkout / root))
     return snapshot, tuple(operation.change(snapshot) for operation in operations)
 

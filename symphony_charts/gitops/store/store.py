@@ -77,7 +77,7 @@ def all_edits(changes: Iterable[Change]) -> dict[str, bytes | None]:
     for change in changes:
         twice = next((path for path in change.edits if path in edits and edits[path] != change.edits[path]), None)
         if twice is not None:
-            raise Conflict(f"two operations change {twice}", next="make them one after the other")
+            raise Conflict(f"two operations change {twice}", next="run them one after the other")
         edits.update(change.edits)
     return edits
 

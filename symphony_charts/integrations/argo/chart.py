@@ -95,8 +95,8 @@ class Argo(Kind):
     ) -> Iterator[tuple[Literal["warning", "info"], str, Problem]]:
         """Yield a note on RBAC objects, which Argo CD does not take from Git."""
         if groups and not self.settings.service_account:
-            what = "the chart makes a service account with rights on Jobs, which Argo CD does not take from Git"
-            step = "make one by hand, once for the namespace, and name it (docs/argo.md)"
+            what = "the chart creates a service account with a Role, which projects of symph gitops init do not allow"
+            step = "create one by hand in the namespace, and set its name (docs/argo.md)"
             yield "info", "argo-rights", Problem(what=what, path="workload.argo.service_account", next=step)
 
     def unread(self) -> Iterator[Problem]:
@@ -104,8 +104,8 @@ class Argo(Kind):
         usual = ArgoSettings()
         for field in ("timezone", "concurrency"):
             if not self.settings.schedules and getattr(self.settings, field) != getattr(usual, field):
-                step = "add `schedules`, or leave it out"
-                yield Problem(what="there are no schedules", path=f"workload.argo.{field}", next=step)
+                step = "add `schedules`, or remove it"
+                yield Problem(what="it has no effect without schedules", path=f"workload.argo.{field}", next=step)
 
     @property
     def _is_submitted(self) -> bool:

@@ -47,5 +47,5 @@ def built(item: Mapping[str, object]) -> Built:
     """
     kind = str(item.get("kind"))
     if kind not in _KINDS:
-        raise SpecError.one(f"hera builds no {kind}")
+        raise SpecError.one(f"hera cannot build a {kind}")
     return cast("Built", _KINDS[kind].from_dict(dict(item)))

@@ -34,17 +34,17 @@ SHORT_FORMS: Mapping[str, Sequence[dict[str, Any]]] = {
 class ArgoSettings(Record, frozen=True, kw_only=True):
     """Settings of an Argo Workflow.
 
-    Without a schedule the experiment runs at once, or where `submit` is off only when it is submitted or needed.
+    Without a schedule the experiment runs at once; with `submit: false`, only when it is submitted or needed.
 
     Attributes:
-        schedules: Cron lines at which it runs.
+        schedules: Cron lines of its schedule.
         timezone: The time zone of `schedules`.
-        concurrency: While one run goes on the next is left out (`Forbid`) or takes its place (`Replace`).
-        submit: Whether it runs at once.
-        needs: Releases of other experiments of this kind, which run first, and those that they wait for.
-        retries: How often the whole is tried again.
+        concurrency: If a run is due while another is running: skip it (`Forbid`), or replace the other (`Replace`).
+        submit: Run it at once.
+        needs: Releases of this kind that run first, each with the releases that it waits for.
+        retries: Number of retries of the whole run.
         parameters: Variables that processes declare and that a submission may set.
-        service_account: What creates the Jobs; one with just these rights is made without it.
+        service_account: The account that creates the Jobs; by default the chart creates one.
     """
 
     schedules: list[str] = []
@@ -76,11 +76,11 @@ def expanded(settings: dict[str, object]) -> dict[str, object]:
 def argo_faults(experiment: Experiment) -> Iterator[Problem]:
     argo = settings_of(experiment.workload)
     if argo.retries < 0:
-        yield Problem(what="fewer retries than none", path=f"{_PATH}.retries", next="0 means no retry")
+        yield Problem(what="retries is negative", path=f"{_PATH}.retries", next="use 0 for no retries")
     for index, line in enumerate(argo.schedules):
         if len(line.split()) != 5 and not line.startswith("@"):
             hint = 'a cron line has five fields, such as "0 3 * * *"'
-            yield Problem(what=f'"{line}" is no schedule', path=f"{_PATH}.schedules[{index}]", next=hint)
+            yield Problem(what=f'"{line}" is not a schedule', path=f"{_PATH}.schedules[{index}]", next=hint)
     for index, name in enumerate(argo.parameters):
         yield from _parameter(experiment, name, f"{_PATH}.parameters[{index}]")
     yield from _needs(argo.needs)
@@ -90,30 +90,36 @@ def _parameter(experiment: Experiment, name: str, path: str) -> Iterator[Problem
     values = {process.env[name] for _, process in processes_of(experiment) if name in process.env}
     texts = [value for value in values if isinstance(value, str)]
     if not is_shell_name(name) or any("{{" in text for text in texts):
-        what = f'"{name}" is a parameter whose name or value Argo does not pass on unchanged'
+        what = f'"{name}" is a parameter, and Argo would change its name or value'
         yield Problem(what=what, path=path, next="use letters, digits and _ in the name, and no {{ in the value")
     elif not texts:
         yield Problem(what=f'no process declares the variable "{name}"', path=path, next="add it to a process's env")
     elif len(values) > 1:
-        what = f'processes declare "{name}" differently'
-        yield Problem(what=what, path=path, next="give each its own variable, or all the same value")
+        what = f'processes give "{name}" different values'
+        yield Problem(what=what, path=path, next="use one value, or a variable per process")
 
 
 def _needs(needs: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     for name, after in needs.items():
         path = f"{_PATH}.needs.{name}"
         if not _LABEL.fullmatch(name):
-            yield Problem(what=f'no release is called "{name}"', path=path, next="name the release of the other chart")
+            yield Problem(
+                what=f'"{name}" is not a valid name of a release',
+                path=path,
+                next="give the release name of the other chart",
+            )
         for other in after:
             if other not in needs:
-                yield Problem(what=f'"{name}" waits for "{other}", which is not needed', path=path, next="list it too")
+                yield Problem(
+                    what=f'"{name}" waits for "{other}", which is not in `needs`', path=path, next="add it to `needs`"
+                )
     left = dict(needs)
     while ready := [name for name, after in left.items() if not set(after) & set(left)]:
         for name in ready:
             del left[name]
     if left:
         what = f"{', '.join(left)} wait for each other"
-        yield Problem(what=what, path=f"{_PATH}.needs", next="take one of the arrows out")
+        yield Problem(what=what, path=f"{_PATH}.needs", next="remove one of these waits")
 
 
 # Argo replaces ``{{...}}`` anywhere in a template before its executor reads the manifest as YAML. So the manifest is

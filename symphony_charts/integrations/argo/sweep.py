@@ -61,7 +61,7 @@ def sweep_objects(
     ).to_dict()
     text = json.dumps(workflow["spec"], sort_keys=True)
     if len(text) > _MAX_BYTES:
-        what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes take {_MAX_BYTES}"
+        what = f"the Workflow of {len(trials)} trials has {len(text)} bytes; Argo and Kubernetes allow {_MAX_BYTES}"
         raise SpecError.one(what, next="split the sweep, or use --on kube")
     workflow["metadata"]["name"] = f"{base}-{_digest(text)}"
     rights = () if service_account else _rights(base, trials)
@@ -214,7 +214,7 @@ def _labels(item: Object) -> Object:
 
 def _object(value: object) -> Object:
     if not isinstance(value, Mapping):
-        raise TypeError(f"no object: {value!r:.80}")
+        raise TypeError(f"not an object: {value!r:.80}")
     return value
 
 

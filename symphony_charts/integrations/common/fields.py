@@ -179,7 +179,7 @@ class UniqueNames:
             free, count = f"{clean}-{count}", count + 1
         self._taken.add(free)
         if free != clean:
-            self._log.changed(path, f'"{name}" appears twice; this one is called "{free}"')
+            self._log.changed(path, f'"{name}" appears twice; this one is named "{free}"')
         return free
 
     def clean(self, name: str, path: str, longest: int = LONGEST) -> str:
@@ -188,8 +188,8 @@ class UniqueNames:
         if clean == sanitize(name):
             return clean
         is_long = len(name) > longest and self.label(name, len(name)) == name
-        why = f"has {len(name)} characters, and {longest} fit" if is_long else "is no valid name"
-        self._log.changed(path, f'"{name}" {why}; it is called "{clean}"')
+        why = f"has {len(name)} characters, and at most {longest} are allowed" if is_long else "is not a valid name"
+        self._log.changed(path, f'"{name}" {why}; it is named "{clean}"')
         return clean
 
     @staticmethod

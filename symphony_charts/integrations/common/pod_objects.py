@@ -51,10 +51,12 @@ def volume_object(name: str, volume: sources.AnyVolume, log: Log) -> dict[str, o
             source = {"configMap": {"name": volume.config} | _files(volume.items, volume.mode)}
         case sources.DeviceVolume():
             source = {"hostPath": {"path": volume.path}}
-            log.note(f"volumes.{name}", "the device needs a privileged container, which is not asked for here")
+            log.note(f"volumes.{name}", "the device needs a privileged container, and this container is not privileged")
         case sources.GitVolume():
             source = {"emptyDir": {}}
-            log.fault(f"volumes.{name}", "nothing checks a Git repository out in a DIJob", "put it into the image")
+            log.fault(
+                f"volumes.{name}", "a DIJob cannot check out a Git repository", "put the repository into the image"
+            )
     return {"name": name, **source}
 
 

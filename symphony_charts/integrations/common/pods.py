@@ -18,7 +18,7 @@ class PodVolumes:
 
     `names` maps them to names of the experiment; `foreign` holds volumes without a record in an experiment (csi,
     projected...): they stay unchanged, in the overlay of the pod. `read_only` holds claims that are read-only as a
-    whole, which is said at their mounts.
+    whole, which is set at their mounts.
     """
 
     declared: Volumes
@@ -30,7 +30,7 @@ class PodVolumes:
         """Declare one entry of a `volumes` list."""
         name = volume.required_text("name", "volume", "name the volume")
         if name in self.names or name in self.foreign:
-            volume.log.fault(volume.at("name"), f'two volumes of one pod are called "{name}"', "rename one of them")
+            volume.log.fault(volume.at("name"), f'the pod has two volumes named "{name}"', "rename one of them")
             return
         content = _read_volume(volume)
         if content is None:
@@ -44,13 +44,13 @@ class PodVolumes:
     def mount(self, mount: Fields) -> tuple[dict[str, object] | None, dict[str, object] | None]:
         """Return one entry of a `volumeMounts` list as a mount of the experiment, or else unchanged for the overlay."""
         name = mount.required_text("name", "", "name the volume to mount")
-        at = mount.required_text("mountPath", "/volume", "say where the volume is mounted")
+        at = mount.required_text("mountPath", "/volume", "give the path where the volume is mounted")
         if name and name not in self.names and name not in self.foreign:
             names = ", ".join([*self.names, *self.foreign]) or "none"
-            mount.log.fault(mount.at("name"), f'no volume is called "{name}"', f"volumes of the pod: {names}")
+            mount.log.fault(mount.at("name"), f'unknown volume "{name}"', f"volumes of the pod: {names}")
             return None, None
         if name in self.foreign:
-            mount.log.changed(mount.path, f'volume "{name}" has no form of its own here; it is kept as an overlay')
+            mount.log.changed(mount.path, f'a spec has no such kind of volume; "{name}" is kept as an overlay')
             return None, {"name": name, "mountPath": at, **mount.rest()}
         result: dict[str, object] = {"volume": self.names.get(name, name), "at": at}
         if mount.flag("readOnly") or name in self.read_only:
@@ -79,7 +79,7 @@ def _read_volume(volume: Fields) -> dict[str, object] | None:
         source = volume.map("persistentVolumeClaim")
         content = {"type": "claim", "claim": source.required_text("claimName", "claim", "name the claim")}
         if source.flag("readOnly"):
-            source.log.changed(source.at("readOnly"), "`readOnly` of a claim is `read_only` of its mounts")
+            source.log.changed(source.at("readOnly"), "`readOnly` of a claim becomes `read_only` of its mounts")
     elif "secret" in volume:
         source = volume.map("secret")
         secret = source.required_text("secretName", "secret", "name the Secret")
@@ -94,7 +94,7 @@ def _read_volume(volume: Fields) -> dict[str, object] | None:
 
 
 def _path(source: Fields) -> str:
-    return source.required_text("path", "/volume", "say which path")
+    return source.required_text("path", "/volume", "give the path")
 
 
 def _files(source: Fields) -> dict[str, object]:
@@ -120,7 +120,7 @@ def mode_text(source: Fields, key: str) -> str | None:
     else:
         number = source.integer(key, 0, 0o777) or 0
     if not 0 <= number <= 0o777:
-        source.log.fault(source.at(key), f"{show(value)} is no file mode", "write it as in 0644")
+        source.log.fault(source.at(key), f"{show(value)} is not a file mode", "write it in octal, such as 0644")
         return None
     return None if number == _DEFAULT_MODE else f"0{number:o}"
 
@@ -213,7 +213,7 @@ def _read_env(container: Fields, overlay: dict[str, object]) -> dict[str, object
     for variable in container.maps("env"):
         name = variable.required_text("name", "")
         if name in env:
-            variable.log.changed(variable.at("name"), f"{name} appears twice; the last one counts")
+            variable.log.changed(variable.at("name"), f"{name} appears twice; the last value is used")
         if "valueFrom" in variable:
             source = _env_source(variable.map("valueFrom"))
             if source is None:
@@ -312,7 +312,7 @@ def _port(action: Fields, ports: Mapping[str, int]) -> int | str:
     value = action.get("port")
     if isinstance(value, str) and not value.isdecimal():
         if ports and value not in ports:
-            action.log.fault(action.at("port"), f'the container has no port called "{value}"', "say its number")
+            action.log.fault(action.at("port"), f'the container has no port named "{value}"', "give its number")
         return ports.get(value, value)
     return action.integer("port", 1, 65535) or 1
 
@@ -357,7 +357,7 @@ def read_pod(template: Fields, volumes: Volumes, shared: list[Fields]) -> PodPar
         _read_container(container, parts, available, is_init=True)
     containers = spec.maps("containers")
     if not containers:
-        spec.log.fault(spec.at("containers"), "the pod has no containers", "give it at least one")
+        spec.log.fault(spec.at("containers"), "the pod has no containers", "add a container")
     for container in containers:
         _read_container(container, parts, available, is_init=False)
     _read_spec(spec, parts, available)
@@ -375,9 +375,7 @@ def _read_metadata(metadata: Fields, parts: PodParts) -> None:
 def _read_container(container: Fields, parts: PodParts, volumes: PodVolumes, *, is_init: bool) -> None:
     name = container.required_text("name", "main", "name the container")
     if name in parts.processes or name in parts.steps:
-        container.log.fault(
-            container.at("name"), f'two containers of one pod are called "{name}"', "rename one of them"
-        )
+        container.log.fault(container.at("name"), f'the pod has two containers named "{name}"', "rename one of them")
         return
     is_sidecar = is_init and container.text("restartPolicy") == "Always"
     parts.paths[name] = container.path
@@ -411,7 +409,7 @@ def _read_spec(spec: Fields, parts: PodParts, volumes: PodVolumes) -> None:
     if (policy := spec.text("restartPolicy")) is not None:
         if policy not in _POLICIES:
             spec.log.fault(
-                spec.at("restartPolicy"), f'"{policy}" is no restart policy', f"one of {', '.join(_POLICIES)}"
+                spec.at("restartPolicy"), f'"{policy}" is not a restart policy', f"one of {', '.join(_POLICIES)}"
             )
         parts.restart = _POLICIES.get(policy)
     read_settings(spec, parts.settings, volumes)

@@ -100,7 +100,7 @@ class ComposeFiles:
         path = str(mount["at"])
         if path.startswith("/") and "\0" not in path:
             return True
-        service.log.fault(service.path, f"{show(path)} is no absolute path in the container", "begin it with /")
+        service.log.fault(service.path, f"{show(path)} is not an absolute path in the container", "begin it with /")
         return False
 
     def _file_mount(
@@ -130,15 +130,15 @@ class ComposeFiles:
         name = re.sub(r"[^A-Za-z0-9._-]", "-", posixpath.basename(source))[-60:]
         if _SECRET_NAME.search(source) or "PRIVATE KEY-----" in text:
             self._add_secret(name, source, process, target)
-            what = f"{source} is the secret {name}, since it looks like one; it is at {target}, too"
-            log.changed(path, what, "symph secrets push puts it on a cluster")
+            what = f"{source} looks like a secret, so it is imported as secret {name}; it is also at {target}"
+            log.changed(path, what, "to put it on a cluster: symph secrets push")
             return []
         config = self._add_config(name, text)
         self._programs |= {config} if self._is_program(source) else set()
         what = (
-            f"{source} is the configuration file {config} of the chart, a copy; on this machine it is the file itself"
+            f"the chart contains a copy of {source}, as configuration file {config}; a local run uses the file itself"
         )
-        log.changed(path, what, "import it again after a change")
+        log.changed(path, what, "import again when the file changes")
         mount = self._copied(config, target, process, image, read_only=is_read_only)
         return [{**mount, "local": self._here(source)}]
 
@@ -161,7 +161,7 @@ class ComposeFiles:
             return None
         pieces = text.split(":")
         if len(pieces) > 3 or not all(pieces):
-            log.fault(path, f"{show(text)} is no volume", "write it as in data:/data:ro")
+            log.fault(path, f"{show(text)} is not a volume", "write it like data:/data:ro")
             return None
         source, target = (pieces[0], pieces[1]) if len(pieces) > 1 else ("", pieces[0])
         options = pieces[2].split(",") if len(pieces) == 3 else []
@@ -174,7 +174,7 @@ class ComposeFiles:
     def _long(self, item: object, path: str, log: Log) -> dict[str, object] | None:
         fields = Fields(item, path, log)
         kind = fields.text("type") or "volume"
-        target = fields.required_text("target", "/volume", "say where it is mounted")
+        target = fields.required_text("target", "/volume", "give the path where it is mounted")
         source = fields.text("source") or ""
         options = fields.map(kind) if kind in ("volume", "bind", "tmpfs") else Fields({}, path, log)
         mount: dict[str, object] = {"at": target, **({"read_only": True} if fields.flag("read_only") else {})}
@@ -205,7 +205,9 @@ class ComposeFiles:
                 source = f"{self._home}{source[1:]}"
             host = self._here(source)
             log.lost(
-                path, f"{source} is a path of this machine; in a cluster it is the node's", "use a claim or NFS there"
+                path,
+                f"{source} is a path of this machine; on a cluster, it is a path of the node",
+                "use a claim or NFS there",
             )
             # Compose creates missing folders; a folder in place of a missing docker.sock would be useless.
             is_made = is_beside and not self._is_there(host)
@@ -215,7 +217,7 @@ class ComposeFiles:
 
     def _named_volume(self, name: str, path: str, log: Log) -> str:
         if name not in self._named.keys():  # noqa: SIM118 - a volume may stand there without a value
-            log.fault(path, f'no volume is called "{name}"', "declare it under the top-level `volumes:`")
+            log.fault(path, f'unknown volume "{name}"', "declare it under the top-level `volumes:`")
             return name
         fields = self._named.map(name)
         options = fields.map("driver_opts")
@@ -224,11 +226,9 @@ class ComposeFiles:
             device = (options.text("device") or "").rpartition(":")[2]
             if address and device:
                 return self.volumes.declare(name, {"type": "nfs", "server": address[1], "path": device})
-        fields.drop("driver_opts", "how the volume is made is left to who makes the claim")
+        fields.drop("driver_opts", "symph does not create volumes: create the claim with these options")
         claim = UniqueNames.label(fields.text("name") or name)
-        log.changed(
-            fields.path, f'volume "{name}" is the claim "{claim}" in a cluster', "make the claim before it runs"
-        )
+        log.changed(fields.path, f'volume "{name}" is the claim "{claim}" on a cluster', "create the claim first")
         fields.flag("external")
         fields.note_unread("of a volume is not carried over")
         return self.volumes.declare(name, {"type": "claim", "claim": claim})
@@ -239,7 +239,7 @@ class ComposeFiles:
         volume: dict[str, object] = {"type": "device", "path": source}
         if perm:
             volume["perm"] = perm
-        log.changed(path, f"device {source} makes the process privileged in a cluster")
+        log.changed(path, f"device {source} makes the process privileged on a cluster")
         return {"volume": self.volumes.declare(f"device-{source}", volume), "at": target or source}
 
     def _config_mounts(self, service: Fields, process: str, image: str | None) -> list[dict[str, object]]:
@@ -279,7 +279,7 @@ class ComposeFiles:
 
     def _config_text(self, name: str, path: str, log: Log) -> str | None:
         if name not in self._configs.keys():  # noqa: SIM118
-            log.fault(path, f'no config is called "{name}"', "declare it under the top-level `configs:`")
+            log.fault(path, f'unknown config "{name}"', "declare it under the top-level `configs:`")
             return None
         fields = self._configs.map(name)
         if "content" in fields:
@@ -288,16 +288,20 @@ class ComposeFiles:
             file = fields.text("file") or ""
             text = self.read_text(file)
             if text is None:
-                log.fault(fields.at("file"), f"cannot read {show(file)} as text", "is it there, and UTF-8?")
+                log.fault(
+                    fields.at("file"), f"cannot read {show(file)} as text", "check that it exists and is UTF-8 text"
+                )
             return text
-        log.lost(fields.path, f'config "{name}" is outside of this file; it is not carried over', "add it to `configs`")
+        log.lost(
+            fields.path, f'config "{name}" has no content in this file; it is not carried over', "add it to `configs`"
+        )
         return None
 
     def _secret_mounts(self, service: Fields, process: str) -> list[dict[str, object]]:
         mounts: list[dict[str, object]] = []
         for name, target, path in _granted(service, "secrets"):
             if name not in self._secrets.keys():  # noqa: SIM118
-                service.log.fault(path, f'no secret is called "{name}"', "declare it under the top-level `secrets:`")
+                service.log.fault(path, f'unknown secret "{name}"', "declare it under the top-level `secrets:`")
                 continue
             fields = self._secrets.map(name)
             where = target if target and target.startswith("/") else f"/run/secrets/{target or name}"
@@ -308,7 +312,7 @@ class ComposeFiles:
                 volume = self.volumes.declare(f"secret-{name}", {"type": "secret", "secret": secret})
                 # One mount per file: nothing can be mounted beside or below a Secret that is mounted as a folder.
                 mounts.append({"volume": volume, "at": where, "sub_path": name, "read_only": True})
-                what = f'secret "{name}" is read from the key "{name}" of the Secret {secret}'
+                what = f'secret "{name}" comes from the key "{name}" of the Secret {secret}'
                 service.log.changed(path, what, f"kubectl create secret generic {secret} --from-file={name}=FILE")
             else:
                 what = f'secret "{name}" has no file and is not external; it is not carried over'

@@ -67,7 +67,7 @@ def import_compose(source: Source, context: ComposeContext) -> Imported:
     log = Log()
     prefix = source.prefix(0)
     if len(source.documents) > 1:
-        log.lost(source.prefix(1), "only the first document is read")
+        log.lost(source.prefix(1), "symph reads only the first document")
     data = interpolate(source.documents[0].data, context.variables, log, prefix)
     if isinstance(data, dict):
         data = {key: value if key == "services" else without_resets(value) for key, value in data.items()}
@@ -113,15 +113,15 @@ def _run_here(path: str, process: dict[str, object], context: ComposeContext, lo
     """
     command, args = process.get("command"), process.get("args")
     if not command and (not isinstance(args, list) or str(args[0]).startswith("-")):
-        what = "`symph up` cannot start it: its program is in the image alone"
-        log.changed(path, what, "`local: {command: [...]}` names a program of this machine")
+        what = "`symph up` cannot start it: the image sets its program"
+        log.changed(path, what, "name a program of this machine: `local: {command: [...]}`")
         return
     local: dict[str, object] = {}
     if not command:
         local |= {"command": args, "args": []}
     program = str((command if isinstance(command, list) else args)[0])  # type: ignore[index] # one of them is a list
     if not context.is_installed(program):
-        what = f"`symph up` starts it as `{program}`, which is not found on this machine"
+        what = f"`symph up` starts `{program}`, which is not installed on this machine"
         log.changed(path, what, "install it, or set `local: {command: [...]}`")
     mounts = process.get("mounts")
     places = [str(mount["at"]).rstrip("/") for mount in mounts] if isinstance(mounts, list) else []
@@ -142,14 +142,14 @@ def _services(root: Fields, files: ComposeFiles, context: ComposeContext) -> dic
         fields = _extended(inner, key, root.log)
         profiles = set(fields.texts("profiles"))
         if profiles and not profiles & set(context.profiles):
-            what = f'service "{key}" is left out: its profiles ({", ".join(sorted(profiles))}) are not active'
+            what = f'service "{key}" is not imported: its profiles ({", ".join(sorted(profiles))}) are not active'
             fields.skip(*fields.keys())
             root.log.lost(fields.path, what, f"--profile {sorted(profiles)[0]}")
             continue
         services[key] = read_service(fields, key, names.give(key, fields.path), files, context.images)
     for key in [key for key in context.images if key not in services]:
         known = ", ".join(services) or "none"
-        root.log.fault(inner.path, f'an image is given for "{key}", which is no service', f"the services: {known}")
+        root.log.fault(inner.path, f'--image names "{key}", which is not a service', f"the services: {known}")
     for service in services.values():
         service.drop_absent(services, root.log)
     return services
@@ -166,11 +166,15 @@ def _extended(services: Fields, key: str, log: Log) -> Fields:
             break
         base = extends.get("service") if isinstance(extends, dict) else extends
         if isinstance(extends, dict) and extends.get("file") is not None:
-            log.fault(f"{path}.extends", "services of other files are not read", "run `docker compose config` first")
+            log.fault(
+                f"{path}.extends",
+                "symph does not read services of other files",
+                "run `docker compose config` first, and import its output",
+            )
             break
         held = services.get(base) if isinstance(base, str) else None
         if not isinstance(held, dict) or base in seen:
-            log.fault(f"{path}.extends", "it extends no service of this file, or itself", "name another service")
+            log.fault(f"{path}.extends", "it does not extend another service of this file", "name another service")
             break
         seen.add(str(base))
         data = _merge(held, {name: value for name, value in data.items() if name != "extends"})
@@ -249,7 +253,7 @@ def _read_text(name: str) -> str:
         return Path(name).read_text("utf-8")
     except OSError as error:
         raise SpecError.one(
-            f"cannot read {name}: {error.strerror or error}", name, "give a file that is there"
+            f"cannot read {name}: {error.strerror or error}", name, "give a file that exists"
         ) from error
     except UnicodeError as error:
         raise SpecError.one(f"{name} is not UTF-8 text", next="save it as UTF-8") from error

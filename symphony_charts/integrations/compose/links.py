@@ -49,12 +49,12 @@ def keep_names(services: Mapping[str, Service], files: ComposeFiles, log: Log) -
 def _keep(name: str, key: str, service: Service, alias: Alias, owner: str, log: Log) -> None:
     step = "use the SYMPH_<SERVICE>_HOST and _PORT variables there"
     if owner != key:
-        log.lost(alias.path, f'"{name}" leads to {owner} alone, not to {key} as well', step)
+        log.lost(alias.path, f'"{name}" reaches only {owner}, not {key}', step)
     elif not SERVICE_NAME.fullmatch(name) or len(name) > _LONGEST or name == "localhost":
-        log.lost(alias.path, f'others dial "{name}", which cannot be the name of a Service', step)
+        log.lost(alias.path, f'other services connect to "{name}", which is not a valid name of a Service', step)
     else:
         service.kept.append(name)
-        what = f'who dials "{name}" finds {key} by it (`names`); on a cluster one release in a namespace has that name'
+        what = f'{key} keeps the name "{name}" (`names`); on a cluster, only one release per namespace can have it'
         log.changed(alias.path, what)
 
 
@@ -132,16 +132,16 @@ def _name_ports(key: str, listener: _Listener, listeners: Mapping[str, _Listener
         if port is not None and port.is_open:
             exposes[name] = number
             what = (
-                f"port {number} of {key} has no address outside of a cluster: `symph open` forwards it to this machine"
+                f"port {number} of {key} is reachable only inside a cluster: `symph open` forwards it to this machine"
             )
-            step = f"`expose: {{{name}: {{type: LoadBalancer}}}}` gives it one, which the whole world may reach"
+            step = f"`expose: {{{name}: {{type: LoadBalancer}}}}` makes it public"
             log.changed(f"{service.path}.ports", what, step)
             if port.published and port.published != str(number):
-                what = f"port {number} of {key} is reached as {number}, not as {port.published}"
+                what = f"port {number} of {key} is reachable as {number}, not as {port.published}"
                 log.changed(f"{service.path}.ports", what)
         if port is not None and port.published and not port.is_open:
-            what = f"port {number} of {key} is for the other processes alone, at no address of this machine's own"
-            log.changed(f"{service.path}.ports", what, "list it in `exposes`, or use `symph open`")
+            what = f"port {number} of {key} is reachable only for the other processes"
+            log.changed(f"{service.path}.ports", what, "add it to `exposes`, or use `symph open`")
         binds[name] = number
     if exposes:
         service.process["exposes"] = exposes
@@ -181,7 +181,7 @@ def _rewrite(service: Service, listeners: Mapping[str, _Listener], log: Log) -> 
 def _note(service: Service, where: str, texts: list[str], log: Log) -> None:
     """Report the variables that replaced host names, without the values, which may contain secrets."""
     names = sorted({name for text in texts for name in re.findall(r"\$\(SYMPH_[A-Z0-9_]+\)", text)})
-    log.changed(service.path, f"{where}: names of services became {', '.join(names)}")
+    log.changed(service.path, f"{where}: {', '.join(names)} replace names of services")
 
 
 def _replaced(
@@ -233,12 +233,12 @@ def _depend(key: str, service: Service, services: Mapping[str, Service], serving
         if condition == DONE or name in serving:
             after += [services[name].name] if name != key else []
         else:
-            what = f"{key} does not wait for {name}: the file asks for its start alone, and {name} is a task that ends"
-            step = "`condition: service_completed_successfully` waits for its end, `restart: always` makes it a service"
+            what = f"{key} does not wait for {name}, a task: the file requires only its start"
+            step = "set `condition: service_completed_successfully`, or make it a service: `restart: always`"
             log.changed(f"{service.path}.depends_on", what, step)
     if after:
         service.process["after"] = after
-        what = "here it waits for them (`after`); in a cluster all start at once, and it has to try again"
+        what = "a local run waits for them (`after`); on a cluster all start at once, so the program must retry"
         log.changed(f"{service.path}.depends_on", what)
     connects = service.process.setdefault("connects", [])
     for name, condition in service.depends.items():
@@ -254,8 +254,8 @@ def _finish(key: str, service: Service, serving: Collection[str], log: Log) -> d
         service.process["lifecycle"] = "service"
         counted = [service.process.pop(part, None) for part in ("restart", "retries")]
         if any(part is not None for part in counted):
-            log.changed(f"{service.path}.restart", "it serves others, so it is always started again, however often")
+            log.changed(f"{service.path}.restart", "other services need it, so it always restarts, without a limit")
     elif service.restart in ALWAYS:
-        what = "another service waits for its end, so it is not started again after it"
+        what = "another service waits for its end, so it does not restart afterwards"
         log.changed(f"{service.path}.restart", what, "`restart: on-failure`")
     return {**service.process, "names": service.kept} if service.kept else service.process

@@ -37,7 +37,7 @@ def read_resources(service: Fields) -> dict[str, object]:
     gpus = sum(_gpus(device) for device in lower.maps("devices"))
     gpus += _service_gpus(service)
     if (mode := deploy.text("mode")) not in (None, "replicated"):
-        what = f"deploy mode {mode} is not carried over: replicas are a number here"
+        what = f"deploy mode {mode} is not carried over: a spec has a fixed number of replicas"
         deploy.log.lost(deploy.at("mode"), what, "set `replicas`")
     deploy.get("restart_policy")  # `_restart` reads it
     upper.note_unread("of the limits is not carried over")
@@ -57,7 +57,7 @@ def _one_amount(deployed: dict[str, str], own: dict[str, str], resources: Fields
     for name, amount in own.items():
         if deployed.get(name, amount) != amount:
             path = resources.at({"cpu": "cpus"}.get(name, name))
-            resources.log.lost(path, f"the service itself says another amount of {name}, which counts")
+            resources.log.lost(path, f"the service itself has another amount of {name}, which is used")
     return deployed | own
 
 
@@ -65,7 +65,7 @@ def _amounts(fields: Fields, cpu: str, memory: str) -> dict[str, str]:
     amounts: dict[str, str] = {}
     if cpu and (cores := fields.number(cpu)) is not None:
         if cores <= 0:
-            fields.log.lost(fields.at(cpu), "0 CPUs mean no limit; this is not carried over")
+            fields.log.lost(fields.at(cpu), "0 CPUs means no limit, so no limit is set")
         else:
             amounts["cpu"] = f"{max(round(cores * 1000), 1)}m"
     if (value := fields.get(memory)) is not None and (size := size_of(value, fields.log, fields.at(memory))):
@@ -81,10 +81,10 @@ def _gpus(device: Fields) -> int:
         device.drop("driver", "GPUs are asked for as nvidia.com/gpu")
     device.note_unread("of a device is not carried over")
     if "gpu" not in capabilities and "nvidia" not in capabilities:
-        device.log.lost(device.path, "only GPUs are carried over of devices")
+        device.log.lost(device.path, "of devices, only GPUs are carried over")
         return 0
     if ids:
-        device.log.lost(device.at("device_ids"), "which GPUs they are is not carried over, only how many")
+        device.log.lost(device.at("device_ids"), "only the number of GPUs is carried over, not their ids")
         return len(ids)
     if count in (None, "all"):
         device.log.lost(
@@ -111,7 +111,7 @@ def _service_gpus(service: Fields) -> int:
     return total
 
 
-NETWORKS = "`security.network_policy: true` allows only what `connects` says"
+NETWORKS = "to allow only the connections in `connects`: `security.network_policy: true`"
 
 _PULL = {"always": "Always", "never": "Never", "missing": "IfNotPresent", "if_not_present": "IfNotPresent"}
 DONE = "service_completed_successfully"
@@ -204,7 +204,11 @@ def read_service(
     command = words_of(fields.get("entrypoint"), log, fields.at("entrypoint"))
     for part in ("entrypoint", "command"):
         if fields.get(part) in ("", []):
-            log.lost(fields.at(part), f"an empty `{part}` takes the image's own away; here that stays", "write it out")
+            log.lost(
+                fields.at(part),
+                f"an empty `{part}` would remove the image's own, which a spec cannot do",
+                "set the whole command",
+            )
     args = words_of(fields.get("command"), log, fields.at("command"))
     ready = _ready(fields.map("healthcheck")) if "healthcheck" in fields else None
     image = _image(fields, key, images, files)
@@ -252,15 +256,17 @@ def _image(fields: Fields, key: str, images: Mapping[str, str], files: ComposeFi
         if isinstance(context, dict):
             context = context.get("context", ".")
         files.look_into(f"./{context}".replace("././", "./"))
-        what = f'service "{key}" is built from source; nothing here builds images'
+        what = f'service "{key}" is built from source, and symph does not build images'
         tag = image or f"HOST/{key}"
         step = f"docker build -t {tag} {shlex.quote(str(context))}, docker push {tag}"
         if image is None:
-            fields.log.fault(fields.at("build"), what, f"{step}, then --image {key}={tag} (here, any name will do)")
+            fields.log.fault(
+                fields.at("build"), what, f"{step}, then --image {key}={tag} (for local runs, use any name)"
+            )
         elif key not in images:
             fields.log.lost(fields.at("build"), what, step)
     elif image is None:
-        fields.log.fault(fields.at("image"), f'service "{key}" has neither image nor build', "name its image")
+        fields.log.fault(fields.at("image"), f'service "{key}" has no image or build', "set its image")
     return image
 
 
@@ -334,8 +340,8 @@ def _long_port(fields: Fields) -> list[Port]:
     target = fields.integer("target", 1, 65535)
     published, host = fields.text("published") or "", fields.text("host_ip") or ""
     if fields.text("mode") not in (None, "host", "ingress"):
-        fields.drop("mode", "this mode of a port is not known")
-    fields.drop("app_protocol", "services do not say which protocol is spoken")
+        fields.drop("mode", "unknown mode of a port")
+    fields.drop("app_protocol", "services of a spec have no application protocol")
     protocol = fields.text("protocol") or "tcp"
     name = fields.text("name") or ""
     fields.note_unread("of a port is not carried over")
@@ -378,10 +384,10 @@ def _depends(fields: Fields) -> dict[str, str]:
         condition = options.text("condition") or STARTED
         if condition not in _CONDITIONS:
             fields.log.fault(
-                options.at("condition"), f"{show(condition)} is no condition", f"one of {', '.join(_CONDITIONS)}"
+                options.at("condition"), f"{show(condition)} is not a condition", f"use one of {', '.join(_CONDITIONS)}"
             )
         if options.flag("required") is False:
-            options.drop("required", f"it waits for {name} wherever that runs")
+            options.drop("required", f"it always waits for {name}")
         options.note_unread("of a dependency is not carried over")
         conditions[name] = condition
     return conditions
@@ -400,7 +406,9 @@ def _restart(fields: Fields, process: dict[str, object]) -> str:
         process["retries"] = int(attempts_text)
     if condition not in ("no", "false", "always", "on-failure", "unless-stopped"):
         fields.log.fault(
-            fields.at("restart"), f"{show(text)} is no restart policy", "no, always, on-failure or unless-stopped"
+            fields.at("restart"),
+            f"{show(text)} is not a restart policy",
+            "use no, always, on-failure or unless-stopped",
         )
     if condition == "on-failure":
         process["restart"] = "on-failure"
@@ -419,9 +427,7 @@ def _ready(check: Fields) -> dict[str, object] | None:
         words = check.texts("test")
         kind, rest = (words[0], words[1:]) if words else ("", [])
         if kind not in ("CMD", "CMD-SHELL") or not rest:
-            check.log.fault(
-                check.at("test"), "a test is a text, or a list that begins with CMD or CMD-SHELL", "correct it"
-            )
+            check.log.fault(check.at("test"), "write a text, or a list that begins with CMD or CMD-SHELL", "correct it")
             return None
         words = rest if kind == "CMD" else ["sh", "-c", " ".join(rest)]
     ready: dict[str, object] = {"exec": {"command": words}}
@@ -455,7 +461,9 @@ def _pod(fields: Fields) -> dict[str, object]:
         if value.isdecimal() and len(value) < 10:
             security[name] = int(value)
         elif value:
-            fields.log.lost(fields.at("user"), f"{show(value)} is no number; users go by number in Kubernetes")
+            fields.log.lost(
+                fields.at("user"), f"{show(value)} is not a number, and Kubernetes needs the number of a user"
+            )
     result: dict[str, object] = {"container_overlay": {"securityContext": security}} if security else {}
     if hosts := fields.get("extra_hosts"):
         pairs = (
@@ -472,12 +480,12 @@ def _pod(fields: Fields) -> dict[str, object]:
             try:
                 aliases.append({"ip": str(ip_address(address.strip("[]"))), "hostnames": [name]})
             except ValueError:
-                what = f"{name}: {show(address)} is no address"
-                fields.log.lost(fields.at("extra_hosts"), what, "name the address")
+                what = f"{name}: {show(address)} is not an address"
+                fields.log.lost(fields.at("extra_hosts"), what, "give an IP address")
         result["pod_overlay"] = {"spec": {"hostAliases": aliases}} if aliases else {}
     system, _, machine = (fields.text("platform") or "").partition("/")
     if machine:
         result["node_selector"] = {"kubernetes.io/os": system, "kubernetes.io/arch": machine.split("/")[0]}
     if "/" in machine or (system and not machine):
-        fields.log.lost(fields.at("platform"), "only system and architecture of a platform are labels of nodes")
+        fields.log.lost(fields.at("platform"), "only the system and architecture of a platform are carried over")
     return result

@@ -88,7 +88,7 @@ def _fill(text: str, variables: Mapping[str, str], log: Log, path: str) -> str:
         if operator.endswith("-"):
             return word
         if operator.endswith("?"):
-            log.fault(path, f"variable {name} is needed: {word or 'it has no value'}", "set it in .env or --env-file")
+            log.fault(path, f"variable {name} is required: {word or 'it has no value'}", "set it in .env or --env-file")
         else:
             log.changed(path, f"variable {name} has no value; it is empty", "set it in .env or --env-file")
         return ""
@@ -113,7 +113,7 @@ def words_of(value: object, log: Log, path: str) -> list[str] | None:
             return None
     if isinstance(value, list) and all(isinstance(item, (str, int, float)) for item in value):
         return [literal(str(item)) for item in value]
-    log.fault(path, f"{show(value)} is no command", "write a list of words, or one text")
+    log.fault(path, f"{show(value)} is not a command", "write a list of words, or one text")
     return None
 
 
@@ -122,7 +122,7 @@ def size_of(value: object, log: Log, path: str) -> str | None:
     text = str(value).strip() if isinstance(value, (str, int, float)) and not isinstance(value, bool) else ""
     match = _SIZE.fullmatch(text)
     if match is None:
-        log.fault(path, f"{show(value)} is no size", "write it as in 512m or 2g")
+        log.fault(path, f"{show(value)} is not a size", "write it as in 512m or 2g")
         return None
     number, unit = match[1], match[2].lower()
     if unit in ("", "b"):
@@ -140,7 +140,7 @@ def seconds_of(value: object, log: Log, path: str) -> int | None:
     text = value.strip() if isinstance(value, str) else ""
     parts = _DURATION.findall(text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        log.fault(path, f"{show(value)} is no duration", "write it as in 1m30s")
+        log.fault(path, f"{show(value)} is not a duration", "write it as in 1m30s")
         return None
     total = sum(float(number) * _UNITS[unit] for number, unit in parts)
     if total >= 2**31:
@@ -162,7 +162,7 @@ def parse_port(text: str, log: Log, path: str) -> list[Port]:
         return []
     numbers = _numbers(target)
     if not numbers or len(pieces) > 2 or (published and not _numbers(published)):
-        log.fault(path, f"{show(text)} is no port", 'write it as in "8080:80"')
+        log.fault(path, f"{show(text)} is not a port", 'write it as in "8080:80"')
         return []
     is_open = host.strip("[]") not in ("127.0.0.1", "::1", "localhost")
     return [Port(target=number, published=published, is_open=is_open) for number in numbers]

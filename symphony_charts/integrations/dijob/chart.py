@@ -168,11 +168,11 @@ class DIJob(Kind):
         """Yield faults that no values can fix; `spec` accepts them in groups without replicas."""
         members = [group for group in draft.groups.values() if self.runs(group)]
         if self.operator == "v1.0" and len(members) > 1:
-            what = f"operator v1.0 runs one kind of pod, and these are {len(members)}"
+            what = f"operator v1.0 runs one kind of pod, and the experiment has {len(members)}"
             yield Problem(what=what, path="workload.dijob.operator", next="use a newer operator")
         for group in draft.groups.values():
             if self.operator == "v0" and group.is_finite and not self.runs(group):
-                what = f'operator v0 knows the roles {", ".join(ROLES)}, not "{group.name}"'
+                what = f'operator v0 has the roles {", ".join(ROLES)}, not "{group.name}"'
                 yield Problem(what=what, path=group.pod.path, next="rename it, or use a newer operator")
             if self.has_tasks and group in members and len(group.name) > self.max_part:
                 what = f"names of its pods would have more than 63 characters: a task has at most {self.max_part}"
@@ -194,7 +194,7 @@ class DIJob(Kind):
         for path, content in dropped:
             if content:
                 what = f"DI-orchestrator drops {'labels' if path.lower().endswith('labels') else 'annotations'} of pods"
-                step = "use another workload.kind if something reads them"
+                step = "use another workload.kind if a program reads them"
                 yield "warning", "dijob-labels", Problem(what=what, path=path, next=step)
         for group in members:
             path = f"groups.{group.name}"
@@ -202,18 +202,18 @@ class DIJob(Kind):
                 for variable in sorted(_OWNED & values["groups"][group.name]["containers"][name]["env"].keys()):
                     place = f"{path}.containers.{name}.env.{variable}"
                     what = f"DI-orchestrator overwrites {variable}"
-                    yield "warning", "dijob-env", Problem(what=what, path=place, next="leave it out")
+                    yield "warning", "dijob-env", Problem(what=what, path=place, next="remove it")
             if len(group.pod.processes) > 1:
-                what = "the operator counts containers as pods: a job with several in a pod never leaves Starting"
-                step = "give each process a pod of its own"
+                what = "a job with several containers in a pod never leaves Starting: the operator counts them as pods"
+                step = "put each process into its own pod"
                 yield "warning", "dijob-containers", Problem(what=what, path=path, next=step)
 
     def unread(self) -> Iterator[Problem]:
         usual = DijobSettings()
         for field, operators in _OPERATORS.items():
             if getattr(self.settings, field) != getattr(usual, field) and self.operator not in operators:
-                what = f"operator {self.operator} does not know it"
-                step = f"leave it out, or use {' or '.join(operators)}"
+                what = f"operator {self.operator} does not support it"
+                step = f"remove it, or use {' or '.join(operators)}"
                 yield Problem(what=what, path=f"workload.dijob.{field}", next=step)
 
     def _retry_doubts(
@@ -224,20 +224,20 @@ class DIJob(Kind):
         for group in members:
             path, step = f"groups.{group.name}.restart", "use retries, or another workload.kind"
             if group in in_place:
-                what = "operator v0 restarts a container in place without an end"
+                what = "operator v0 restarts a container in place without a limit"
                 yield "dijob-restart", Problem(what=what, path=path, next=step)
             elif self.operator != "v0" and group.pod.settings.restart == "on-failure":
                 what = "DI-orchestrator never restarts a container in place"
                 yield "dijob-restart", Problem(what=what, path=path, next=step)
         retried = [group for group in members if group not in in_place and retries_of(draft.experiment, group.pod)]
         paths = [f"groups.{group.name}.retries" for group in retried]
-        what = f"operator {self.operator} does not start a failed pod again"
+        what = f"operator {self.operator} does not restart a failed pod"
         step = "use a newer operator, or another kind"
         if self.has_tasks:
             # All tasks of a job share one limit.
             said = ["workload.retries"] if draft.experiment.workload.retries else paths[:1]
             paths = (said or ["workload.retries"]) if int(values.get("workload", {}).get("retries", 0)) else []
-            what = "a pod that comes back has the rank after the last, which is not in the DI_NODES of the others"
+            what = "a restarted pod gets a new rank, after the last, which is missing in the DI_NODES of the other pods"
             step = "use jobset with compat: di-engine"
         yield from (("dijob-retries", Problem(what=what, path=path, next=step)) for path in paths)
 
@@ -347,7 +347,7 @@ class DIEngine(Peers):
         for group in draft.groups.values():
             for name, process in group.pod.processes.items():
                 if self._needs_rank(draft, group) and not entry_point(process)[0]:
-                    what = f"container {name} needs a command, so that its replicas learn their ranks"
+                    what = f"container {name} needs a command, so that a script can set the rank of each replica"
                     path = f"{group.pod.path}.processes.{name}" if group.pod.is_group else group.pod.path
                     yield Problem(what=what, path=f"{path}.command", next="set `command` or `cmds`")
 

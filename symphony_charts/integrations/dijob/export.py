@@ -130,7 +130,7 @@ class PodWriter:
         binary = {name: config.base64 for name, config in configs.items() if config.base64 is not None}
         for name, config in configs.items():
             if config.text is None and config.base64 is None:
-                self.log.fault(f"configs.{name}", f"the content of {config.file} is not read", "give its text")
+                self.log.fault(f"configs.{name}", f"this export does not read {config.file}", "set its `text`")
         result: dict[str, object] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self._config_map}}
         return [result | {key: value for key, value in (("data", data), ("binaryData", binary)) if value}]
 
@@ -236,7 +236,7 @@ class PodWriter:
         dialled = pod.processes[ref.process].connects if ref.process in pod.processes else []
         for name in hosts:
             if not hosts[name] and name in dialled:
-                what = f"the address of {name} is not known before its pods exist; SYMPH_* do not tell it"
+                what = f"the address of {name} is unknown until its pods exist, so no SYMPH_* variable has it"
                 self.log.note(pod.path, what)
         reached = [service for service in self._services if hosts[service.name]]
         addresses = {
@@ -260,7 +260,9 @@ class PodWriter:
         if self._experiment.secrets:
             secret = f"{self._experiment.name}-secrets"
             volumes.append({"name": _SECRETS_VOLUME, "secret": {"secretName": secret}})
-            self.log.changed("secrets", f"the files are expected in the Secret {secret}", "make it before the job")
+            self.log.changed(
+                "secrets", f"the job reads these files from the Secret {secret}", "create the Secret before the job"
+            )
         return volumes
 
 
@@ -318,13 +320,15 @@ def _for_operator(experiment: Experiment, operator: Operator | None) -> Experime
 
 def _shape_faults(operator: Operator, pods: list[Pod]) -> Iterator[Problem]:
     if not any(pod.is_finite for pod in pods) and operator != "v0":
-        yield Problem(what="no replica of what ends would run", path="processes", next="give one of them replicas")
+        yield Problem(
+            what="no finite process has a replica", path="processes", next="set `replicas` of one to at least 1"
+        )
     for pod in pods:
         if operator == "v0" and pod.name not in ROLES:
-            what = f'a DIJob of operator v0 has the roles {", ".join(ROLES)}, and no "{pod.name}"'
+            what = f'a DIJob of operator v0 has the roles {", ".join(ROLES)}, not "{pod.name}"'
             yield Problem(what=what, path=pod.path, next="give it replicas: 0, or use `symph package`, which runs it")
         if operator == "v1.0" and not pod.is_finite and len(pods) > 1:
-            what = f'a DIJob of operator v1.0 has one kind of pod, and no place for "{pod.name}"'
+            what = f'a DIJob of operator v1.0 has one kind of pod, so it cannot run "{pod.name}"'
             yield Problem(what=what, path=pod.path, next="give it replicas: 0, or use `symph package`, which runs it")
 
 
@@ -376,7 +380,7 @@ def _roles_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter) -> _
             spec["priorityClassName"] = priority_class
         template.setdefault("restartPolicy", _restart_policy(pod))
         if pod.settings.replicas != 1:
-            what = f"how many {pod.name}s there are is set by the coordinator's configuration"
+            what = f"the coordinator's configuration sets the number of {pod.name}s"
             writer.log.changed(f"{pod.path}.replicas", what)
         spec[pod.name] = {"template": {"spec": writer.with_own_volumes(template, pod)}}
     return spec | writer.job_volumes(), beside
@@ -414,8 +418,8 @@ def _tasks_spec(experiment: Experiment, pods: list[Pod], writer: PodWriter, *, j
         body = writer.with_own_volumes(template, pod) if job_volumes else writer.with_volumes(template, pod)
         tasks.append({"name": pod.name, "type": kind, "replicas": pod.settings.replicas, "template": {"spec": body}})
         if not pod.is_finite:
-            what = f'"{pod.name}" serves until the experiment ends, but a DIJob ends when all its pods have'
-            writer.log.note(pod.path, what, "let it end by itself")
+            what = f'"{pod.name}" is a service, and a DIJob ends only when all its pods have ended'
+            writer.log.note(pod.path, what, "make it a finite process")
     spec = _common(experiment) | {
         "priority": settings.priority,
         "preemptible": False,

@@ -17,7 +17,7 @@ def main() -> None:
     deleted, program = Path(sys.argv[1]), sys.argv[2:]
     if deleted.exists():
         with Changes([deleted.parent]) as changes:
-            sys.stderr.write("symph: deleted by its coordinator; waits until it is asked for again\n")
+            sys.stderr.write("symph: its coordinator deleted this replica; waiting for the next request\n")
             sys.stderr.flush()
             while deleted.exists():
                 changes.wait(None)

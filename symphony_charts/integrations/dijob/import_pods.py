@@ -83,7 +83,7 @@ class Draft:
         while free in self.prepare:
             free, count = shorten(f"{clean}-{count}", 60), count + 1
         if free != clean:
-            self.log.changed(f"{path}.name", f'another step is called "{clean}"; this one is called "{free}"')
+            self.log.changed(f"{path}.name", f'another step is named "{clean}"; this one is named "{free}"')
         self.prepare[free] = step
         self.origins[f"prepare.{free}"] = path
 
@@ -301,11 +301,9 @@ def _read_script(
     lifted = lift(script.text, draft.configs)
     draft.configs |= lifted.files
     for name in lifted.files:
-        draft.log.changed(path, f"the file {name}, which the script writes, is now in `configs`")
+        draft.log.changed(path, f"the script writes the file {name}; it is now in `configs`")
     for line in lifted.kept:
-        what = (
-            f"line {line} of the script writes a file that depends on variables, or has no plain name; it stays there"
-        )
+        what = f"line {line} of the script writes a file with variables or a computed name; it stays in the script"
         draft.log.changed(path, what)
     script = replace(script, text=lifted.script)
     lines = script.lines
@@ -318,7 +316,7 @@ def _read_script(
     process["shell"] = script.shell_field
     if not head:
         return None
-    draft.log.changed(path, "the configuration is compiled by a step of its own (`prepare`)")
+    draft.log.changed(path, "a step (`prepare`) compiles the configuration")
     return {"cmds": head, **{key: process[key] for key in _STEP_FIELDS if key in process}}
 
 

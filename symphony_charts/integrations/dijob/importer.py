@@ -49,7 +49,7 @@ def read_roles(spec: Fields, draft: Draft) -> None:
         coordinator = draft.processes.get("coordinator", draft.groups.get("coordinator"))
         if isinstance(coordinator, dict):
             coordinator["priority_class"] = priority_class
-        what = "`priorityClassName` is the coordinator's alone, as the operator has it"
+        what = "`priorityClassName` applies only to the coordinator, as with the operator"
         draft.log.changed(spec.at("priorityClassName"), what, "use `workload.priority_class` for all pods")
 
 
@@ -62,7 +62,7 @@ def read_aggregator(config: Fields, draft: Draft) -> None:
     spec.note_unread("of an AggregatorConfig is not carried over")
     config.skip("apiVersion", "kind", "metadata", "status")
     _complete_roles(pod, "aggregator", draft)
-    what = "the operator starts aggregators for learners of several GPUs only; here it always runs"
+    what = "the aggregator always runs; the operator starts it only for learners with several GPUs"
     draft.log.changed(config.path, what, "set its replicas to 0 if no learner uses more than one GPU")
 
 
@@ -106,7 +106,7 @@ def _live(pod: AddedPod, role: str, draft: Draft) -> None:
         pod.settings["restart"] = "on-failure"
     elif restart == "always" and role == "coordinator":
         pod.settings["restart"] = "on-failure"
-        what = "`restartPolicy: Always` of a coordinator never lets the job end; it is started again when it fails"
+        what = "with `restartPolicy: Always` of a coordinator a job never ends; it restarts only after failures"
         draft.log.changed(pod.parts.path, what)
     elif restart == "always":
         for process in pod.processes.values():
@@ -122,7 +122,7 @@ def _read_replicas(spec: Fields, draft: Draft) -> None:
             continue
         count = next((number for text in texts if (number := _requested(text, role)) is not None), None)
         if count is None:
-            what = f"how many {role}s there are is set in the Python configuration; one is assumed"
+            what = f"the number of {role}s is set in the Python configuration; one is assumed"
             draft.log.changed(spec.at(role), what, f"set `processes.{role}.replicas`")
         elif count != 1:
             process["replicas"] = count
@@ -150,17 +150,17 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
     _read_backoff(spec, draft)
     tasks = spec.maps("tasks")
     if not tasks:
-        draft.log.fault(spec.at("tasks"), "the DIJob has no tasks; it would stay Pending for ever", "add a task")
+        draft.log.fault(spec.at("tasks"), "the DIJob has no tasks, so it would stay Pending", "add a task")
     seen: set[str] = set()
     types: set[str | None] = set()
     for task in tasks:
         kind = task.text("type")
         if kind is not None and kind not in TASK_TYPES:
             choices = ", ".join(TASK_TYPES)
-            draft.log.fault(task.at("type"), f'"{kind}" is no type of task', f"one of {choices}")
+            draft.log.fault(task.at("type"), f'"{kind}" is not a type of task', f"use one of {choices}")
         name = _task_name(task, kind, draft)
         if name in seen:
-            draft.log.fault(task.at("name"), f'two tasks are called "{name}"', "rename one of them")
+            draft.log.fault(task.at("name"), f'two tasks are named "{name}"', "rename one of them")
             name = f"{name}-{len(seen)}"
         seen.add(name)
         pod = add_pod(task.map("template"), name, task.at("name"), spec.maps("volumes"), draft)
@@ -170,7 +170,7 @@ def read_tasks(spec: Fields, draft: Draft) -> None:
         task.note_unread("of a task is not carried over")
         _complete_tasks(pod, draft, task.path)
         if kind in types and kind not in (None, "none"):
-            what = f'the operator refuses a second task of type "{kind}"; this one is of type none here'
+            what = f'the operator refuses a second task of type "{kind}"; this one gets type none'
             draft.log.changed(task.at("type"), what)
             kind = "none"
         types.add(kind)
@@ -185,7 +185,7 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
     for fields in (engine, spec):  # before the v1.0 release these fields were in the spec itself
         if (topology := fields.text("topology")) is not None:
             if topology not in ("star", "alone", "mesh"):
-                draft.log.fault(fields.at("topology"), f'"{topology}" is no topology', "star, alone or mesh")
+                draft.log.fault(fields.at("topology"), f'"{topology}" is not a topology', "use star, alone or mesh")
             elif topology != "star":
                 draft.say("topology", topology)
         if (workers := fields.integer("parallelWorkers", 1, 1000)) not in (None, 1):
@@ -201,26 +201,26 @@ def read_single_template(spec: Fields, draft: Draft) -> None:
         pod.settings["replicas"] = replicas
     if (most := spec.integer("maxReplicas", 1, _MOST_REPLICAS)) is not None and most != replicas:
         draft.say("max_replicas", most)
-        what = "no released operator starts more pods than `minReplicas`; `maxReplicas` is kept, and means nothing"
+        what = "no released operator starts more pods than `minReplicas`; `maxReplicas` is kept without effect"
         draft.log.changed(spec.at("maxReplicas"), what)
     _complete_tasks(pod, draft, spec.path)
 
 
 def _read_backoff(spec: Fields, draft: Draft) -> None:
     if isinstance(spec.raw("backoffLimit"), str):
-        draft.log.fault(spec.at("backoffLimit"), "a number of restarts is no text", "write it without quotes")
+        draft.log.fault(spec.at("backoffLimit"), "the number of restarts is text", "write it without quotes")
     if "backoffLimit" in spec:
         retries = spec.integer("backoffLimit", 0, 2**31 - 1) or 0
     elif "backoffLimit" in spec.keys():  # noqa: SIM118 - null means something else than absent
         spec.skip("backoffLimit")
         retries = _UNLIMITED
-        what = f"`backoffLimit: null` means restarts without end; {_UNLIMITED} are allowed here"
+        what = f"`backoffLimit: null` means unlimited restarts; the limit is now {_UNLIMITED}"
         draft.log.changed(spec.at("backoffLimit"), what)
     else:
         retries = _DEFAULT_BACKOFF
     if retries:
         draft.workload["retries"] = retries
-        what = f"a pod restarted (up to {retries} times) gets another DI_RANK, which only the last rank tolerates"
+        what = f"a restarted pod (up to {retries} times) gets another DI_RANK; only the last rank allows that"
         draft.log.changed(spec.at("backoffLimit"), what, "use `workload.retries: 0` on kind dijob, or another kind")
 
 
@@ -238,12 +238,12 @@ def _note_variable(task: Fields, theirs: str, ours: str, draft: Draft) -> None:
     """Note the variable with the nodes of a task, if the name of the task changed it."""
     told = f"DI_{theirs.upper().replace('-', '_')}_NODES"
     if told != di_group_nodes(ours):
-        draft.log.changed(task.at("name"), f"its nodes are in {di_group_nodes(ours)}, and not in {told}")
+        draft.log.changed(task.at("name"), f"the variable {di_group_nodes(ours)} has its nodes, not {told}")
 
 
 def _complete_tasks(pod: AddedPod, draft: Draft, path: str) -> None:
     if len(pod.parts.processes) > 1:
-        what = f"{len(pod.parts.processes)} containers in one pod: the operator never takes such a job for Running"
+        what = f"{len(pod.parts.processes)} containers in one pod: with the operator, such a job never becomes Running"
         draft.log.changed(path, what)
     for container, ports in pod.parts.port_objects.items():
         if not ports:
@@ -252,9 +252,9 @@ def _complete_tasks(pod: AddedPod, draft: Draft, path: str) -> None:
         if isinstance(overlay, dict):
             overlay["ports"] = ports
         what = "the ports are kept as an overlay; the operator gives the pods one headless Service"
-        draft.log.changed(f"{pod.parts.paths[container]}.ports", what, "say `binds` for ports that others dial")
+        draft.log.changed(f"{pod.parts.paths[container]}.ports", what, "add `binds` for ports that other processes use")
     if pod.parts.restart not in (None, "never"):
-        what = f"`restartPolicy` {pod.parts.restart} is overruled by the operator; pods are never restarted in place"
+        what = f"the operator ignores `restartPolicy` {pod.parts.restart}: it never restarts a pod in place"
         draft.log.changed(pod.parts.path, what)
 
 
@@ -290,7 +290,7 @@ def import_dijob(source: Source, job: str = "", kind: str = "dijob") -> Imported
         _read_job(fields, objects, draft, kind)
         _name_job(fields.map("metadata"), draft)
     for unused in draft.unused_config_maps():
-        log.note(draft.config_maps[unused].path, f"ConfigMap `{unused}` is mounted by nothing; it is not carried over")
+        log.note(draft.config_maps[unused].path, f"no pod mounts ConfigMap `{unused}`; it is not carried over")
     return build(draft.data(), log, draft.origins)
 
 
@@ -310,7 +310,8 @@ def _sort(source: Source, log: Log) -> _Objects:
                 objects.config_maps.append(item)
             elif item:
                 log.note(
-                    item.path, f"{show(kind) if kind else 'an object without kind'} is no part of a DIJob; left out"
+                    item.path,
+                    f"{show(kind) if kind else 'an object without kind'} is not part of a DIJob; not imported",
                 )
     return objects
 
@@ -326,12 +327,12 @@ def _choose(jobs: list[Fields], name: str, log: Log) -> Fields | None:
     if len(fits) == 1:
         return fits[0]
     if not jobs:
-        log.fault("", "the file holds no DIJob", "give a file with `kind: DIJob`")
+        log.fault("", "the file has no DIJob", "give a file with `kind: DIJob`")
     elif not fits:
-        log.fault("", f'no DIJob is called "{name}"', f"it holds: {', '.join(job_name for job_name, _ in named)}")
+        log.fault("", f'the file has no DIJob "{name}"', f"its DIJobs: {', '.join(job_name for job_name, _ in named)}")
     else:
         names = ", ".join(job_name for job_name, _ in named)
-        log.fault(fits[1].path, f"the file holds {len(fits)} DIJobs: {names}", "choose one with --job NAME")
+        log.fault(fits[1].path, f"the file has {len(fits)} DIJobs: {names}", "choose one with --job NAME")
     return None
 
 
@@ -368,7 +369,7 @@ def _read_job(job: Fields, objects: _Objects, draft: Draft, kind: str) -> None:
     draft.say("operator", dialect if dialect != "v1.1" else None)
     if kind != "dijob":
         _go_without_operator(spec, dialect, draft)
-    spec.note_unread("is not known to any DI-orchestrator, and not carried over")
+    spec.note_unread("is unknown to every version of DI-orchestrator, and not carried over")
     job.skip("status")
     job.note_unread("is not carried over")
 
@@ -377,14 +378,14 @@ def _dialect_of_tasks(spec: Fields, log: Log) -> Operator:
     """Return the operator version of a job with tasks: the first has a `group`, later ones have volumes."""
     for key in ("minReplicas", "maxReplicas", "engineFields", "template"):
         if key in spec:
-            spec.drop(key, "is what operator v1.0 reads; those with tasks do not")
+            spec.drop(key, "is a field of operator v1.0; operators with tasks ignore it")
     if "group" not in spec:
         return "v1.1"
     if "volumes" in spec:
-        spec.drop("group", "is known to operators before v1.1.1 alone, and those know no `volumes` of a job")
+        spec.drop("group", "is a field of operators before v1.1.1, which have no `volumes` of a job")
         return "v1.1"
-    what = "operators before v1.1.1 alone know a `group`, so the job is taken for one of v1.1.0"
-    log.changed(spec.at("group"), what, "drop it for a newer operator")
+    what = "only operators before v1.1.1 have a `group`, so the import assumes v1.1.0"
+    log.changed(spec.at("group"), what, "remove it for a newer operator")
     return "v1.1.0"
 
 
@@ -393,7 +394,7 @@ def _version(job: Fields, log: Log) -> str:
     group, _, version = text.rpartition("/")
     if group not in _GROUPS or version not in _VERSIONS:
         versions = ", ".join(f"{_GROUPS[0]}/{name}" for name in _VERSIONS)
-        log.fault(job.at("apiVersion"), f"{show(text)} is no version of the DIJob API", f"one of {versions}")
+        log.fault(job.at("apiVersion"), f"{show(text)} is not a version of the DIJob API", f"use one of {versions}")
     return version
 
 
@@ -412,7 +413,7 @@ def _read_metadata(job: Fields, draft: Draft) -> None:
         for name in taken:
             if name != _LAST_APPLIED:
                 draft.log.lost(
-                    join(metadata.at(key), name), f'"{name}" is set by the tool that installs; it is left out'
+                    join(metadata.at(key), name), f'"{name}" belongs to the installing tool; it is not carried over'
                 )
         (draft.labels if key == "labels" else draft.annotations).update(
             {name: value for name, value in values.items() if name not in taken}
@@ -431,7 +432,7 @@ def _name_job(metadata: Fields, draft: Draft) -> None:
     room = _LONGEST_POD - longest if draft.workload.get("kind") == "dijob" else _LONGEST_JOB
     draft.name = draft.names.clean(written, path, min(room, _LONGEST_JOB))
     if "." in written:
-        draft.log.changed(path, f'"{written}" is called "{draft.name}": names here have no dots')
+        draft.log.changed(path, f'"{written}" is named "{draft.name}": names of experiments have no dots')
 
 
 def _read_common(spec: Fields, draft: Draft) -> None:
@@ -443,24 +444,24 @@ def _read_common(spec: Fields, draft: Draft) -> None:
         spellings = (*policies.values(), *(("ALL",) if "coordinator" in spec else ()))
         if policy not in spellings:
             choices = ", ".join(policies.values())
-            draft.log.fault(spec.at("cleanPodPolicy"), f'"{policy}" is no clean-up policy', f"one of {choices}")
+            draft.log.fault(spec.at("cleanPodPolicy"), f'"{policy}" is not a clean-up policy', f"use one of {choices}")
         policy = policies.get(policy.lower(), "Running")
         if policy != "Running":
-            what = f"`cleanPodPolicy: {policy}` holds on workload.kind dijob only; elsewhere finished pods stay"
+            what = f"`cleanPodPolicy: {policy}` applies only to workload.kind dijob; other kinds keep finished pods"
             draft.log.changed(spec.at("cleanPodPolicy"), what)
     draft.say("clean_pod_policy", policy if policy != "Running" else None)
     is_preemptible = spec.flag("preemptible")
     if isinstance(spec.raw("preemptible"), str):  # our reader returns an unquoted `no` as text, too
-        what = f"`preemptible` is taken for {str(is_preemptible).lower()}; the definition refuses it in quotes"
+        what = f"`preemptible` is text, read as {str(is_preemptible).lower()}; a cluster refuses it"
         draft.log.changed(spec.at("preemptible"), what, "write true or false, without quotes")
     if is_preemptible:
-        what = "`preemptible: true` makes no released operator create pods; it is not carried over"
+        what = "with `preemptible: true`, no released operator creates pods; it is not carried over"
         draft.log.note(spec.at("preemptible"), what)
     priority = spec.text("priority")
     if priority not in (None, "normal", "high"):
-        draft.log.fault(spec.at("priority"), f'"{priority}" is no priority', "normal or high")
+        draft.log.fault(spec.at("priority"), f'"{priority}" is not a priority', "use normal or high")
     if priority == "high":
-        what = "no operator acts on `priority`; it is kept, and means nothing"
+        what = "no operator uses `priority`; it is kept without effect"
         draft.log.changed(
             spec.at("priority"), what, "use `workload.priority_class` (pods) or `workload.priority` (queue)"
         )
@@ -472,11 +473,11 @@ def _go_without_operator(spec: Fields, dialect: Operator, draft: Draft) -> None:
     if dialect.startswith("v1.1"):
         draft.compat = "di-engine"
         for ref in draft.without_command():
-            what = "its replicas learn their ranks before its command, which is in the image and is not known here"
-            draft.log.changed(ref, what, "say `command`; charts refuse it without")
+            what = "a script must set the rank of each replica before its command, and the image sets the command"
+            draft.log.changed(ref, what, "set `command`: a chart needs it")
         return
     env = {
-        "v0": "the coordinator asks the operator's server for pods, which is not there; replicas are fixed instead",
-        "v1.0": "DI_*_ARG variables are set by the operator; pass --parallel-workers and its like to ditask yourself",
+        "v0": "without the operator, the coordinator cannot request pods; replicas are fixed",
+        "v1.0": "without the operator, no DI_*_ARG variables are set; pass --parallel-workers and others to ditask",
     }
     draft.log.note(spec.path, env[dialect])

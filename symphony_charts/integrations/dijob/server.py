@@ -91,11 +91,11 @@ class Replicas:
                 count, gpus = _number(body, field, "replicas"), _number(body, field, "gpus")
                 free = [row for row in self._rows if row["role"] == role and row["pod"] not in self._given]
                 if gpus > 1 and count:
-                    what = "an aggregator and learners that share their work are started by the operator alone"
-                    raise RefusedError(501, f"{what}: ask for `gpus: 1` on this machine")
+                    what = "a local run cannot start an aggregator with several learners"
+                    raise RefusedError(501, f"{what}: request `gpus: 1`")
                 if count > len(free):
                     there = len([row for row in self._rows if row["role"] == role])
-                    what = f"{count} more of {role} are asked for, and of {there} here {len(free)} are free"
+                    what = f"the coordinator requests {count} more of {role}, and {len(free)} of {there} are free"
                     raise RefusedError(500, f"{what}: set `replicas` of {role} in the experiment")
                 added += free[:count]
             self._keep([*self._given, *(row["pod"] for row in added)])
@@ -273,7 +273,7 @@ def _in_background(run: Run, slots: Sequence[int]) -> None:
         try:
             request(run, dict.fromkeys(slots, "restart"), _RESTART_S)
         except SymphError as error:
-            sys.stderr.write(f"not started again: {error}\n")
+            sys.stderr.write(f"cannot restart: {error}\n")
 
     threading.Thread(target=restart, daemon=True).start()
 

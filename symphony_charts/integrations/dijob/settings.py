@@ -38,19 +38,19 @@ class DijobSettings(Record, frozen=True, kw_only=True):
     """Settings of a DIJob.
 
     Attributes:
-        operator: The version of DI-orchestrator that reads it, since three incompatible shapes share one apiVersion:
+        operator: The version of DI-orchestrator, since three incompatible formats share one apiVersion:
             `v0` (v0.1 to v0.2: coordinator, collector, learner), `v1.0` (one template), `v1.1.0` (tasks), `v1.1`
             (v1.1.1 and later: tasks and volumes).
-        clean_pod_policy: Which pods are removed when it has ended.
-        tasks: The type of groups where their name does not say it.
-        containers: What the container of a process is called: `di-container` where it is alone in its pod, whose
-            resources and ports operator v0 reads, else as the process.
+        clean_pod_policy: The pods to remove after its end.
+        tasks: The types of groups whose name is not a type.
+        containers: The container name of a process: `di-container` if it is alone in its pod, whose
+            resources and ports operator v0 reads, else the process's name.
         group: The group of jobs; all operators but v1.1.
-        priority: Its priority; no released operator acts on it.
-        preemptible: Whether others may take its place; no released operator runs such a job.
-        topology: How its workers know each other; v1.0.
-        parallel_workers: Workers in one pod; v1.0.
-        max_replicas: How many workers it may grow to; v1.0.
+        priority: Its priority; no released operator uses it.
+        preemptible: Allow preemption; no released operator runs such a job.
+        topology: The topology of its workers; v1.0.
+        parallel_workers: Number of workers in a pod; v1.0.
+        max_replicas: Maximum number of workers; v1.0.
     """
 
     operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
@@ -83,12 +83,12 @@ def reference_faults(experiment: Experiment) -> Iterator[Problem]:
     pods = {*experiment.groups, *experiment.processes}
     for pod in settings.tasks:
         if pod not in pods:
-            what = f'no group or lone process is called "{pod}"'
+            what = f'unknown group or lone process "{pod}"'
             yield Problem(what=what, path=f"workload.dijob.tasks.{pod}", next=name_hint(pod, pods))
     refs = [str(ref) for ref, _ in processes_of(experiment)]
     for ref in settings.containers:
         if ref not in refs:
-            what = f'no process is called "{ref}"'
+            what = f'unknown process "{ref}"'
             yield Problem(what=what, path=f"workload.dijob.containers.{ref}", next=name_hint(ref, refs))
 
 
@@ -123,7 +123,7 @@ def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
     yield from _job_faults(experiment)
     settings, tasks = settings_of(experiment.workload), tasks_of(experiment)
     if not tasks:
-        what = "a DIJob runs what ends by itself, and nothing here does"
+        what = "a DIJob needs a finite process, and all processes of this experiment are services"
         yield Problem(what=what, path="processes", next="use another `workload.kind`")
     yield from _role_faults(experiment, [pod for pod in tasks if pod.settings.replicas > 0])
     types: dict[str, str] = {}
@@ -132,8 +132,8 @@ def dijob_faults(experiment: Experiment) -> Iterator[Problem]:
         yield from _pod_faults(pod, is_role=settings.operator == "v0")
         kind = task_type(settings.tasks, pod.name) if pod.settings.replicas > 0 else "none"
         if kind != "none" and types.setdefault(kind, pod.name) != pod.name:
-            what = f'an operator takes one task of type {kind}; "{types[kind]}" and "{pod.name}" are two'
-            next_step = f"say `workload.dijob.tasks: {{{pod.name}: none}}`"
+            what = f'an operator allows one task of type {kind}, and both "{types[kind]}" and "{pod.name}" have it'
+            next_step = f"set `workload.dijob.tasks: {{{pod.name}: none}}`"
             yield Problem(what=what, path=f"workload.dijob.tasks.{pod.name}", next=next_step)
 
 
@@ -141,19 +141,21 @@ def _job_faults(experiment: Experiment) -> Iterator[Problem]:
     workload, placement = experiment.workload, experiment.placement
     settings = settings_of(workload)
     if workload.gang != "none" or workload.queue:
-        what = "a DIJob can neither be queued nor be scheduled as a gang: its operator knows no suspension"
-        yield Problem(what=what, path="workload.gang", next="use `kind: jobset` with `compat: di-engine`, or drop them")
+        what = "a DIJob supports no queue and no gang: its operator cannot suspend it"
+        yield Problem(
+            what=what, path="workload.gang", next="use `kind: jobset` with `compat: di-engine`, or remove them"
+        )
     if settings.preemptible:
         what = "a preemptible DIJob never runs: the operator's allocator is a stub"
-        yield Problem(what=what, path="workload.dijob.preemptible", next="drop it")
+        yield Problem(what=what, path="workload.dijob.preemptible", next="remove it")
     if settings.parallel_workers < 1:
-        yield Problem(what="fewer workers than one", path="workload.dijob.parallel_workers", next="at least 1")
+        yield Problem(what="parallel_workers is below 1", path="workload.dijob.parallel_workers", next="use at least 1")
     if experiment.compat and settings.operator in ("v0", "v1.0"):
-        what = f"operator {settings.operator} gives pods no DI_RANK, and nothing else can under it"
-        yield Problem(what=what, path="compat", next="drop it, or use another operator or `workload.kind`")
+        what = f"operator {settings.operator} does not set DI_RANK, and a chart cannot set it either"
+        yield Problem(what=what, path="compat", next="remove it, or use another operator or `workload.kind`")
     if experiment.security.network_policy and settings.operator == "v1.1.0":
-        what = "operator v1.1.0 labels no pods by task, so no policy can select them"
-        yield Problem(what=what, path="security.network_policy", next="drop it, or use a newer operator")
+        what = "operator v1.1.0 does not label pods by task, so a policy cannot select them"
+        yield Problem(what=what, path="security.network_policy", next="remove it, or use a newer operator")
     if experiment.networks:
         what = "networks are annotations of pods, which DI-orchestrator drops"
         yield Problem(what=what, path="networks", next="use another `workload.kind`")
@@ -168,21 +170,21 @@ def _role_faults(experiment: Experiment, tasks: list[Pod]) -> Iterator[Problem]:
     operator = settings_of(experiment.workload).operator
     if operator == "v1.0" and len(tasks) > 1:
         names = ", ".join(pod.name for pod in tasks)
-        what = f"operator v1.0 runs one kind of pod, and these are {len(tasks)}: {names}"
+        what = f"operator v1.0 runs one kind of pod, and the experiment has {len(tasks)}: {names}"
         yield Problem(what=what, path="workload.dijob.operator", next="use a newer operator")
     if operator != "v0":
         return
     for pod in pods_of(experiment).values():
         if pod.is_finite and pod.settings.replicas > 0 and pod.name not in ROLES:
-            what = f'operator v0 knows the roles {", ".join(ROLES)}, not "{pod.name}"'
+            what = f'operator v0 has the roles {", ".join(ROLES)}, not "{pod.name}"'
             yield Problem(what=what, path=pod.path, next="rename it, or use a newer operator")
     coordinator = next((pod for pod in tasks if pod.name == "coordinator"), None)
     if coordinator is None:
-        what = "operator v0 needs a process called coordinator, whose end is the job's"
+        what = "operator v0 needs a process named coordinator, which ends the job"
         yield Problem(what=what, path="processes", next="add it, or use a newer operator")
     elif coordinator.settings.replicas > 1:
         what = f"operator v0 starts one coordinator, not {coordinator.settings.replicas}"
-        yield Problem(what=what, path=f"{coordinator.path}.replicas", next="leave it at 1, or use a newer operator")
+        yield Problem(what=what, path=f"{coordinator.path}.replicas", next="set it to 1, or use a newer operator")
 
 
 def _container_faults(experiment: Experiment, pod: Pod) -> Iterator[Problem]:
@@ -192,9 +194,11 @@ def _container_faults(experiment: Experiment, pod: Pod) -> Iterator[Problem]:
         name = container_name(settings, pod, process)
         path = f"workload.dijob.containers.{ProcessRef(pod.name, process)}"
         if not DNS_LABEL.fullmatch(name) or len(name) > _LABEL_LENGTH:
-            yield Problem(what=f'"{name}" cannot be the name of a container', path=path, next="use a-z, 0-9 and dashes")
+            yield Problem(
+                what=f'"{name}" is not a valid name of a container', path=path, next="use a-z, 0-9 and dashes"
+            )
         if names.setdefault(name, process) != process:
-            what = f'the containers of {names[name]} and {process} would both be called "{name}"'
+            what = f'the containers of {names[name]} and {process} would have the same name, "{name}"'
             yield Problem(what=what, path=path, next="rename one of them")
 
 
@@ -203,7 +207,9 @@ def _pod_faults(pod: Pod, *, is_role: bool) -> Iterator[Problem]:
     if len(lives) > 1 or (is_role and pod.name == "coordinator" and "service" in lives):
         services = [name for name, process in pod.processes.items() if process.lifecycle == "service"]
         what = f"a DIJob waits for the end of every container, and {', '.join(services)} would never end"
-        yield Problem(what=what, path=pod.path, next="give it a group of its own: a service is no part of the DIJob")
+        yield Problem(
+            what=what, path=pod.path, next="move the service to its own group, which is not part of the DIJob"
+        )
 
 
 # Every finite pod is a node: its rank counts over all of them, in order of declaration. Sources:

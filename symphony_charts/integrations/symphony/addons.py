@@ -54,7 +54,7 @@ class DockerBuilder:
         """Return the builder for these settings; other keys are ignored. Raises ValueError without a `dockerfile`."""
         if not settings.get("dockerfile"):
             raise SpecError.one(
-                "the docker settings name no dockerfile", "dockerfile", "dockerfile: ~/project/Dockerfile"
+                "the docker settings have no dockerfile", "dockerfile", "for example: dockerfile: ~/project/Dockerfile"
             )
         context = settings.get("context_directories")
         if context is None:
@@ -112,7 +112,7 @@ class DockerBuilder:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(source, copy)
             else:
-                raise SpecError.one(f"there is no {source}", f"context_directories, {entry['name']}")
+                raise SpecError.one(f"{source} does not exist", f"context_directories, {entry['name']}")
         return self.temp_directory
 
     def _built(self) -> str:
@@ -198,7 +198,7 @@ def _agreed(force: bool, question: str, argv: list[str]) -> bool:
     """Run the command if it is forced or confirmed; return True if it ran."""
     if not force:
         if not sys.stdin.isatty():
-            raise UsageError(f"{question} There is no terminal to ask on", next="pass force=True if you mean it")
+            raise UsageError(f"{question} This question needs a terminal", next="to do it without one: force=True")
         sys.stderr.write(f"{question} [y/N] ")
         sys.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -213,6 +213,6 @@ def _check_entry(entry: Mapping[str, Any], path: str, names: list[Any]) -> None:
             raise SpecError.one(f"a folder of the build context needs a {key}", f"{path}.{key}")
     name = entry["name"]
     if names.count(name) > 1:
-        raise SpecError.one(f'two folders of the build context are called "{name}"', f"{path}.name", "rename one")
+        raise SpecError.one(f'two folders of the build context have the name "{name}"', f"{path}.name", "rename one")
     if name.startswith("/") or ".." in Path(name).parts:
         raise SpecError.one(f'"{name}" leads out of the build context', f"{path}.name")

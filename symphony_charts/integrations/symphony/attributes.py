@@ -40,9 +40,9 @@ class _Attributes:
             return
         path = self.__dict__.get("name", "")
         if isinstance(held, property):
-            raise SpecError.one(f'"{name}" is only read', path, "the methods add_... and new_... change it")
+            raise SpecError.one(f'"{name}" is read-only', path, "change it with the methods add_... and new_...")
         if callable(held):
-            raise SpecError.one(f'"{name}" is a method, and is not assigned', path, f"call {name}(...)")
+            raise SpecError.one(f'"{name}" is a method; you cannot assign it', path, f"call {name}(...)")
         known = [each for each in dir(type(self)) if not each.startswith("_")]
         next_step = hint(name, [*known, *_PLAIN])
         # Projects may keep attributes of their own in their own classes.

@@ -31,7 +31,7 @@ MODULES = {
     "subproc": "symphony_charts.integrations.symphony.subproc",
     "tmux": "symphony_charts.integrations.symphony.tmux",
 }
-_NO_DOCKER = "Symphony's docker backend does not exist here"
+_NO_DOCKER = "this package has no docker backend"
 _INSTEAD_OF_DOCKER = "use Cluster.new('tmux') or Cluster.new('kube')"
 
 

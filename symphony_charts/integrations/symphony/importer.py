@@ -49,17 +49,19 @@ def import_legacy(source: Source) -> Imported:
     """
     log = Log()
     if len(source.documents) > 1:
-        log.note(source.prefix(1), "only the first document is read")
+        log.note(source.prefix(1), "symph reads only the first document")
     dump = _unwrapped(source.documents[0].data)
     root = Fields(dump, source.prefix(0), log)
     if isinstance(dump, dict) and not _is_symphonys(dump) and not {"processes", "groups"}.isdisjoint(dump):
         _check_addresses(root, log)
-        log.changed(
-            root.path, "it is an experiment file of this package already", "every verb takes it: symph validate FILE"
-        )
+        log.changed(root.path, "this is already an experiment file of symph", "use it directly: symph validate FILE")
         return build({key: root.get(key) for key in root.keys() if key != "ab"}, log, {})  # noqa: SIM118
     if "processes" not in root and "process_groups" not in root:
-        log.fault(root.path, "this is no dump of a Symphony experiment", "it has `process_groups` and `processes`")
+        log.fault(
+            root.path,
+            "this is not a dump of a Symphony experiment",
+            "give a file with `process_groups` and `processes`",
+        )
     reader = _Reader(root, log)
     data = reader.read()
     data = {key: value for key, value in data.items() if value not in (None, {}, [])}
@@ -176,11 +178,11 @@ class _Reader:
             return None
         numbers = [int(number) for pair in _RANGE.findall(text) for number in pair]
         if not numbers or _RANGE.sub("", text).strip(", ") or not 0 < min(numbers) <= max(numbers) < 65536:
-            what = f"{show(text)} is no range of ports; the usual one is taken"
+            what = f"{show(text)} is not a range of ports; the default is used"
             self._log.note(self._root.at("port_range"), what)
             return None
         if len(numbers) > 2:
-            what = f"{show(text)} has gaps; the range goes from {min(numbers)} to {max(numbers)}"
+            what = f"{show(text)} has gaps; the range is now {min(numbers)} to {max(numbers)}"
             self._log.note(self._root.at("port_range"), what)
         return [min(numbers), max(numbers)]
 
@@ -260,8 +262,10 @@ def _check_addresses(root: Fields, log: Log) -> None:
         entry.note_unread("of an address is not carried over")
         pinned += [f"{name} {port}"] if port is not None else []
     if pinned:
-        what = f"ports of the last run ({', '.join(pinned)}) are not fixed; they are given again in the same order"
-        log.changed(book.path, what, "write `binds: {service: port}` for a port that must stay")
+        what = (
+            f"ports of the last run ({', '.join(pinned)}) are not fixed; symph chooses ports again, in the same order"
+        )
+        log.changed(book.path, what, "to fix a port: `binds: {service: port}`")
 
 
 _SECRETS = "symph-default-secret"
@@ -275,7 +279,7 @@ def _report_ports(container: Fields, bound: set[object]) -> None:
     if not all(
         isinstance(port, dict) and port.keys() == {"containerPort"} and port["containerPort"] in bound for port in items
     ):
-        container.drop("ports", "the container's own `ports` are not carried over", "name them in `binds`")
+        container.drop("ports", "the container's own `ports` are not carried over", "add them to `binds`")
 
 
 def _read_container(container_yml: Fields, volumes: Volumes) -> dict[str, object]:
@@ -318,7 +322,7 @@ def _read_pod_settings(pod_yml: Fields, volumes: Volumes) -> dict[str, object]:
         if UniqueNames.label(volume.text("name") or "") in volumes.declared or volume.text("name") == _SECRETS:
             volume.skip(*volume.keys())  # already read with the container that mounts it
         else:
-            volume.log.lost(volume.path, "this volume of the pod is mounted by none of Symphony's own records")
+            volume.log.lost(volume.path, "no record of Symphony mounts this volume of the pod; it is not carried over")
     if (policy := spec.text("restartPolicy")) is not None:
         settings["restart"] = {"Always": "always", "OnFailure": "on-failure", "Never": "never"}.get(policy)
     read_settings(spec, settings, PodVolumes(volumes))
@@ -357,7 +361,9 @@ def _declare(record: Fields, available: PodVolumes) -> None:
     elif kind == "KubeEmptyDirVolume":
         content = {"type": "empty_dir", **({"memory": True} if record.flag("use_memory") else {})}
     if content is None:
-        record.log.fault(record.at("type"), f"{show(kind)} is no volume of Symphony's", "KubeNFSVolume and its like")
+        record.log.fault(
+            record.at("type"), f"{show(kind)} is not a volume of Symphony", "use a class such as KubeNFSVolume"
+        )
         return
     record.note_unread("of a volume is not carried over")
     if content.get("type") == "secret" and content.get("secret") == _SECRETS:

@@ -87,7 +87,7 @@ def with_images(experiment: Experiment) -> Experiment:
     without = [str(ref) for ref, process in processes_of(experiment) if process.image is None]
     if not without or experiment.image is not None:
         return experiment
-    sys.stderr.write(f"warning: no image is named for {', '.join(without)}; a launch needs one\n")
+    sys.stderr.write(f"warning: {', '.join(without)} has no image; a launch needs one\n")
     return msgspec.structs.replace(experiment, image=_NO_IMAGE)
 
 

@@ -255,7 +255,7 @@ def _of_run(held: Mapping[str, Any], what: str) -> dict[str, Any]:
     for written in held:
         if names.setdefault(sanitize(written), written) != written:
             both = f"{names[sanitize(written)]!r} and {written!r}"
-            raise SpecError.one(f"{both} are the same {what} name here", what, "give one of them another name")
+            raise SpecError.one(f"{both} would have the same {what} name", what, "give one of them another name")
     return {name: held[written] for name, written in names.items()}
 
 

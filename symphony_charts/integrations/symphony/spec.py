@@ -137,7 +137,7 @@ class Dumped:
         """Write YAML or JSON, by the file's suffix. Raises OSError for another suffix."""
         path = Path(file_path).expanduser()
         if path.suffix not in _WRITERS:
-            raise OSError(f"{path}: the name ends neither in .json nor in .yml or .yaml")
+            raise OSError(f"{path}: the name must end in .json, .yml or .yaml")
         path.write_text(getattr(self, _WRITERS[path.suffix])(**dumper_kwargs), encoding="utf-8")
 
     dump_yaml_file = dump_json_file = dump_file
@@ -147,7 +147,7 @@ class Dumped:
         """Return the spec in YAML or JSON text. Raises SpecError if the text is not a map."""
         data = load(string)
         if not isinstance(data, dict):
-            raise SpecError.one("a dump of Symphony is a map")
+            raise SpecError.one("a dump of Symphony must be a map")
         return cls.load_dict(data)
 
     load_json_str = load_yaml_str
@@ -291,8 +291,8 @@ class ExperimentSpec(Dumped, ExperimentAttributes, specs.ExperimentSpec):  # typ
         )
         free = [port for port in self._ports if port not in fixed]
         if len(names) > len(free):
-            what = f"{len(names)} services need a port, and {len(free)} of the list are free"
-            raise SpecError.one(what, "port_range", "give as many as there are services")
+            what = f"{len(names)} services need a port, and only {len(free)} of the list are free"
+            raise SpecError.one(what, "port_range", "give a port per service")
         given = dict(zip(names, free, strict=False))
         holders = [*data.get("groups", {}).values(), data]
         for process in (one for holder in holders for one in holder.get("processes", {}).values()):

@@ -258,7 +258,7 @@ class SubprocManager:
     def launch(self, name: str, cmd: str, env: Mapping[str, object] | None = None) -> None:
         """Start the shell line `cmd`; `env` overrides the script's environment. Raises ValueError for a duplicate."""
         if name in self.processes:
-            raise ValueError(f'a process "{name}" was launched already')
+            raise ValueError(f'the process "{name}" is already running')
         declared = {key: str(value) for key, value in (env or {}).items()}
         self._catch_signals()
         with contextlib.ExitStack() as files:
@@ -340,6 +340,6 @@ class SubprocManager:
 def _check_modes(stdout_mode: str, stderr_mode: str, log_dir: object) -> None:
     for mode in (stdout_mode, "none" if stderr_mode == "stdout" else stderr_mode):
         if mode not in _MODES:
-            raise UsageError(f'no output mode is called "{mode}"', next=f"use one of {', '.join(_MODES)}")
+            raise UsageError(f'unknown output mode "{mode}"', next=f"use one of {', '.join(_MODES)}")
         if mode == "file" and log_dir is None:
             raise UsageError("the output mode file needs a log_dir", next="log_dir='~/logs'")

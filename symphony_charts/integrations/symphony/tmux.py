@@ -39,7 +39,7 @@ _SHELL = "main"
 def check_name(name: object, what: str) -> None:
     """Raise SpecError (a ValueError) for names that tmux cannot have: empty ones, and those with `:` or `.`."""
     if not isinstance(name, str) or not name or set(name) & set(":."):
-        raise SpecError.one(f"{name!r} cannot be the name of {what}", "name", "use letters, digits, - and _")
+        raise SpecError.one(f"{name!r} is not a valid name of {what}", "name", "use letters, digits, - and _")
 
 
 def with_one_script(experiment: Experiment) -> Experiment:

@@ -95,7 +95,7 @@ def _parse_mount_options(options: list[str], path: str, log: Log) -> list[AnyMou
         key, _, value = option.strip().partition("=")
         key = _LONG_NAMES.get(key, key)
         if key not in _OPTIONS:
-            log.fault(path, f"unknown mount option {show(key)}", f"one of {', '.join(_OPTIONS)}")
+            log.fault(path, f"unknown mount option {show(key)}", f"use one of {', '.join(_OPTIONS)}")
         elif key == "type":
             parsed.append({"type": value})
         elif not parsed:
@@ -111,7 +111,7 @@ def _from_options(options: dict[str, str], path: str, log: Log) -> AnyMount | No
     kind, src = options["type"], options.get("src", "")
     dst = options.get("dst") or (src if kind == "device" else "")
     if kind not in ("bind", "volume", "device"):
-        log.fault(path, f"{show(kind)} is no mount type", "one of bind, volume, device")
+        log.fault(path, f"{show(kind)} is not a mount type", "use bind, volume or device")
         return None
     if not src or not dst:
         log.fault(path, f"the {kind} mount has no {'src' if not src else 'dst'}", "add it: src=...,dst=...")
@@ -143,7 +143,7 @@ def _read_object(fields: Fields) -> AnyMount | None:
 
 def _device(src: str, dst: str, permissions: str, path: str, log: Log) -> DeviceMount | None:
     if set(permissions) - set("rwm"):
-        log.fault(path, f"{show(permissions)} are no device permissions", "use letters of rwm")
+        log.fault(path, f"{show(permissions)} are not device permissions", "use letters of rwm")
         return None
     return DeviceMount(src_path=src, dst_path=dst, permissions=permissions)
 
@@ -230,7 +230,7 @@ def _read_role(fields: Fields) -> Role:
         workspace=fields.raw("workspace"),
     )
     if not role.entrypoint:
-        fields.log.fault(fields.at("entrypoint"), f'role "{role.name}" has no entrypoint', "name its program")
+        fields.log.fault(fields.at("entrypoint"), f'role "{role.name}" has no entrypoint', "set its program")
     if role.min_replicas is not None and role.min_replicas > role.num_replicas:
         what = f"min_replicas ({role.min_replicas}) is more than num_replicas ({role.num_replicas})"
         fields.log.fault(fields.at("min_replicas"), what, "lower it")
@@ -249,7 +249,9 @@ def _read_policy(fields: Fields) -> RetryPolicy:
     for policy in _POLICIES:
         if name == policy:
             return policy
-    fields.log.fault(fields.at("retry_policy"), f"{show(text)} is no retry policy", f"one of {', '.join(_POLICIES)}")
+    fields.log.fault(
+        fields.at("retry_policy"), f"{show(text)} is not a retry policy", f"use one of {', '.join(_POLICIES)}"
+    )
     return "APPLICATION"
 
 

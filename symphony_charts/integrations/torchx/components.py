@@ -21,7 +21,7 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
     """
     if importlib.util.find_spec("torchx") is None:
         raise ToolMissing(
-            f"the component {component} needs TorchX, which is not installed; its AppDef as JSON does not",
+            f"the component {component} needs TorchX, which is not installed; an AppDef as JSON needs no TorchX",
             extra="torchx",
         )
     builders = importlib.import_module("torchx.specs.builders")
@@ -29,11 +29,11 @@ def load_appdef(component: str, arguments: Sequence[str]) -> object:
     try:
         app: object = builders.materialize_appdef(function, list(arguments))
     except SystemExit as error:  # TorchX parses the arguments with argparse, which exits
-        raise ToolFailed(f"component {component} refused its arguments", next="see what it says above") from error
+        raise ToolFailed(f"component {component} refused its arguments", next="see its message above") from error
     except Exception as error:  # the component is the user's code and may raise anything
         raise SpecError.one(f"component {component} failed: {type(error).__name__}: {error}") from error
     if not dataclasses.is_dataclass(app) or isinstance(app, type):
-        raise ToolFailed(f"component {component} gave a {type(app).__name__}, not an AppDef")
+        raise ToolFailed(f"component {component} returned a {type(app).__name__}, not an AppDef")
     return plain_data(dataclasses.asdict(app))
 
 
@@ -60,10 +60,10 @@ def _find(component: str) -> Callable[..., object]:
     except AttributeError as error:
         raise NotFound(f'{module_name} has no component "{name}"') from error
     except Exception as error:  # importing runs the user's code; TorchX's finder has its own errors
-        what = f"no component {component}: {type(error).__name__}: {error}"
+        what = f"cannot find component {component}: {type(error).__name__}: {error}"
         raise (SpecError.one(what) if module_name else NotFound(what)) from error
     if not callable(component_function):
-        raise NotFound(f"{component} is no function")
+        raise NotFound(f"{component} is not a function")
     return component_function
 
 

@@ -60,7 +60,7 @@ def pod_overlay_of(role: Role, log: Log) -> dict[str, object]:
     if overlay is None:
         return {}
     if not isinstance(overlay, dict):
-        log.note(path, "a pod overlay in a file of its own is not read", "put its content in `pod_overlay`")
+        log.note(path, "the import does not read the file of a pod overlay", "put its content in `pod_overlay`")
         return {}
     return _plain(overlay, path, log)
 
@@ -69,9 +69,7 @@ def _plain(overlay: dict[str, object], path: str, log: Log) -> dict[str, object]
     result: dict[str, object] = {}
     for key, value in overlay.items():
         if key.startswith(_DEL):
-            log.note(
-                f"{path}.{key}", f"`{key.removeprefix(_DEL)}` cannot be removed by an overlay; it is left as it is"
-            )
+            log.note(f"{path}.{key}", f"`{key.removeprefix(_DEL)}` remains: an overlay cannot remove a field")
             continue
         name = key.removeprefix(_PUT)
         if key.startswith(_JOIN):
@@ -180,8 +178,8 @@ def _asks(role: Role, macro: str) -> bool:
 def _app_id_env(context: RoleContext) -> dict[str, object]:
     release, run = APP_ID_VARIABLES
     if context.options.kind == "dijob":
-        what = "`${app_id}` is the application's name here: pods of a DIJob do not get the run that they belong to"
-        context.log.lost("name", what, "another `kind` makes it another one each time")
+        what = "`${app_id}` is the application's name, because pods of a DIJob do not get the id of their run"
+        context.log.lost("name", what, "use another `kind` for an id per run")
         return {release: UniqueNames.label_value(context.app.name), run: "0"}
     return {release: {"field": f"metadata.labels['{_INSTANCE}']"}, run: {"field": "metadata.labels['symph.dev/run']"}}
 
@@ -191,8 +189,8 @@ def _image(role: Role, context: RoleContext) -> str | None:
     if image is None:
         context.log.fault(
             f"{role.path}.image",
-            f'"{role.image}" is an image of this machine only',
-            "say where it is pushed: --cfg image_repo=example.com/your/container",
+            f'the image "{role.image}" exists only on this machine',
+            "give the repository to push it to: --cfg image_repo=example.com/your/container",
         )
     return image or None
 
@@ -266,7 +264,7 @@ def _capabilities(role: Role, log: Log) -> dict[str, str]:
         else:
             path = f"{role.path}.resource.capabilities.{name}"
             log.changed(
-                path, f"capability `{name}` is no label of a node; it is not carried over (TorchX drops it too)"
+                path, f"capability `{name}` is not a label of a node; it is not carried over (TorchX drops it too)"
             )
     return capabilities
 
@@ -284,33 +282,32 @@ def _note_losses(role: Role, context: RoleContext) -> None:
     note = context.log.note
     restarts_all = context.options.kind == "appwrapper" or restarts_whole_set(context.app, context.options)
     if role.max_retries and restarts_all and role.retry_policy == "REPLICA":
-        what = "REPLICA restarts the failed replica; an AppWrapper starts the whole application again"
+        what = "REPLICA restarts only the failed replica; this kind restarts the whole application"
         note(f"{role.path}.retry_policy", what, "use `kind=jobs` to retry each replica alone")
     if role.max_retries and not restarts_all and role.retry_policy != "REPLICA":
-        what = f"{role.retry_policy} restarts more than the failed replica; here each replica is retried alone"
-        note(f"{role.path}.retry_policy", what, "`workload.kind: jobset` starts the whole application again")
+        what = f"{role.retry_policy} restarts more than the failed replica; this kind retries each replica alone"
+        note(f"{role.path}.retry_policy", what, "to restart the whole application: `workload.kind: jobset`")
     if role.min_replicas not in (None, role.num_replicas) and not context.options.starts_as_gang:
-        what = "`min_replicas` says how many start together; here each replica starts as soon as it has a place"
-        note(f"{role.path}.min_replicas", what, "gang=kueue or another, coscheduler_name, or kind=volcano")
+        what = "`min_replicas` has no effect: each replica starts as soon as it has a node"
+        note(f"{role.path}.min_replicas", what, "use gang=kueue or another gang, coscheduler_name, or kind=volcano")
     if role.workspace is not None:
-        note(f"{role.path}.workspace", "the workspace is not in the image", "symph package --workspace DIR adds it")
+        note(f"{role.path}.workspace", "the workspace is not in the image", "to add it: symph package --workspace DIR")
     if role.base_image:
         context.log.changed(
-            f"{role.path}.base_image", "`base_image` means nothing on Kubernetes; it is not carried over"
+            f"{role.path}.base_image", "`base_image` has no effect on Kubernetes; it is not carried over"
         )
     if role.resource.tags:
         note(f"{role.path}.resource.tags", "`tags` of a resource are not carried over")
     for name, value in role.metadata.items():
         if not isinstance(value, str) and name != "kubernetes":
-            note(f"{role.path}.metadata.{name}", f"metadata `{name}` is no text; it is not carried over")
+            note(f"{role.path}.metadata.{name}", f"metadata `{name}` is not text; it is not carried over")
     for name, value in role.metadata.items():
         if isinstance(value, str) and any(uses(value, macro) for macro in MACROS):
             note(
-                f"{role.path}.metadata.{name}",
-                "a macro in metadata is not filled in: an annotation is the same text for all",
+                f"{role.path}.metadata.{name}", "the macro in metadata remains: all replicas have the same annotations"
             )
     if _asks(role, "base_img_root"):
-        context.log.changed(f"{role.path}.args", "the macro `base_img_root` is gone from TorchX; it is empty here")
+        context.log.changed(f"{role.path}.args", "the macro `base_img_root` no longer exists in TorchX; it is empty")
 
 
 # A host contains the names of experiment and process in both of its labels, and also run, index and port. No host is
@@ -369,7 +366,7 @@ def appdef_of(source: Source, log: Log) -> tuple[AppDef, RunOptions]:
     """Return the application in a file, with its run options if `torchx run --dryrun --json` wrote the file."""
     data = source.documents[0].data
     if len(source.documents) > 1:
-        log.note(source.prefix(1), "only the first document is an application; the others are not read")
+        log.note(source.prefix(1), "symph reads only the first document")
     prefix = source.prefix(0)
     if isinstance(data, dict) and isinstance(data.get("app"), dict) and "roles" not in data:
         outer = Fields(data, prefix, log)
@@ -391,8 +388,8 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     services = _services(roles)
     rank0 = next(iter(services[0].values()), None)
     if rank0 is None and any(context.needs_host(role, index) for index, role in enumerate(app.roles)):
-        what = f"without a port its replicas have no names here; it has {_RANK0_PORT}, TorchX's own where there is none"
-        log.changed(f"{app.roles[0].path}.port_map", what, "name the port that rank 0 opens")
+        what = f"a role without a port has no host names, so it gets port {_RANK0_PORT}, TorchX's default"
+        log.changed(f"{app.roles[0].path}.port_map", what, "set the port that rank 0 opens")
         rank0 = _RANK0_SERVICE
         services[0] = {"": _RANK0_SERVICE}
     _note_options(options, log)
@@ -410,8 +407,8 @@ def experiment_of(app: AppDef, options: RunOptions, log: Log) -> Imported:
     imported = build(data, log, origins)
     for process, size in long_host_lists(imported.experiment):
         path = f"{origins[f'processes.{process}']}.num_replicas"
-        what = f"the list of all replicas' hosts has {size} bytes, and no program starts with such a variable"
-        log.fault(path, what, "fewer replicas, or no port_map")
+        what = f"the list of all replicas' hosts has {size} bytes, too many for an environment variable"
+        log.fault(path, what, "use fewer replicas, or no port_map")
     log.raise_faults()
     return imported
 
@@ -436,14 +433,18 @@ def _services(roles: list[tuple[str, Role]]) -> list[dict[str, str]]:
 def _note_options(options: RunOptions, log: Log) -> None:
     """Refuse conflicting run options, and note those without effect."""
     if options.appwrapper_version is not None and options.kind != "appwrapper":
-        log.fault("cfg.appwrapper_version", f'kind "{options.kind}" is no AppWrapper', "kind=appwrapper, or drop it")
+        log.fault(
+            "cfg.appwrapper_version",
+            f'kind "{options.kind}" is not an AppWrapper',
+            "use kind=appwrapper, or remove the option",
+        )
     if options.coscheduler_name is not None and options.kind in ("volcano", "dijob"):
-        what = f"kind `{options.kind}` has a scheduler of its own for all pods, and takes no second one"
-        log.fault("cfg.coscheduler_name", what, "drop it, or use another kind")
+        what = f"kind `{options.kind}` has its own scheduler, and cannot use a second one"
+        log.fault("cfg.coscheduler_name", what, "remove it, or use another kind")
     if options.priority is not None and not options.is_for_mcad:
-        what = "`priority` counts in the queue of MCAD alone, whose AppWrappers are of version v1beta1"
+        what = "`priority` applies only to AppWrappers of MCAD, version v1beta1"
         log.lost(
-            "cfg.priority", what, "appwrapper_version=v1beta1, or priority_class_name, which pods have on every kind"
+            "cfg.priority", what, "use appwrapper_version=v1beta1, or priority_class_name, which every kind supports"
         )
     log.raise_faults()
 

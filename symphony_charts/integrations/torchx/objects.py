@@ -100,7 +100,9 @@ def _mount(name: str, mount: AnyMount) -> tuple[dict[str, object], dict[str, obj
 
 # The last release with an MCAD scheduler.
 VERSION = "0.7.0"
-NO_VOLCANO = "`torchx run -s kubernetes --dryrun` prints TorchX's Volcano Job; kind=volcano alone makes one of ours"
+NO_VOLCANO = (
+    "for TorchX's Volcano Job: `torchx run -s kubernetes --dryrun`; for one of symph: kind=volcano without compat"
+)
 POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 _LABELS = "torchx.pytorch.org/"
 _DEFAULT_PORT = 29500

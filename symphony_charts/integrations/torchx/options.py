@@ -40,14 +40,14 @@ OPTIONS: tuple[Option, ...] = (
         type="str",
         default="default",
         becomes="namespace",
-        help="namespace the job runs in (of a context that has its own: that one)",
+        help="namespace of the job (default: the one of the kubeconfig's context)",
     ),
     Option(
         name="image_repo",
         type="str",
         default="None",
         becomes="image, and `symph package --image-repo`",
-        help="repository that patched images are pushed to; example.com/your/container",
+        help="repository to push patched images to, such as example.com/your/container",
     ),
     Option(
         name="service_account",
@@ -148,7 +148,7 @@ OPTIONS: tuple[Option, ...] = (
         type="str",
         default="none",
         becomes="workload.gang",
-        help="how all pods are placed together: none, kueue, native, coscheduling, volcano",
+        help="gang scheduler of all pods: none, kueue, native, coscheduling, volcano",
         schedulers=_OURS,
     ),
     Option(
@@ -156,7 +156,7 @@ OPTIONS: tuple[Option, ...] = (
         type="bool",
         default="False",
         becomes="processes.*.reserve",
-        help="take off the requests what a node keeps for itself, as TorchX does (100m, 1024M; never more than half)",
+        help="subtract what a node reserves from the requests, as TorchX does (100m, 1024M; at most half)",
         schedulers=_OURS,
         value=False,
     ),
@@ -168,7 +168,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="str",
         default="tmux",
         becomes="symph up, install or package",
-        help="where it goes: tmux (this machine), kube (a cluster), chart (a Helm chart, nothing is started)",
+        help="target: tmux (this machine), kube (a cluster), chart (write a Helm chart, start nothing)",
         schedulers=_OURS,
         value="tmux",
     ),
@@ -185,7 +185,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="str",
         default="None",
         becomes="name",
-        help="app id, exactly (None: the app's name, with a number behind it where that is taken)",
+        help="exact app id (None: the app's name, with a number if it is taken)",
         schedulers=_OURS,
     ),
     Option(
@@ -193,7 +193,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="str",
         default="dist",
         becomes="symph package --dest",
-        help="folder that charts are written to, with on=chart",
+        help="folder for charts, with on=chart",
         schedulers=_OURS,
         value="dist",
     ),
@@ -202,7 +202,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="str",
         default="none",
         becomes="symph import torchx --compat",
-        help="torchx: a dry run gives TorchX's own AppWrapper under app_id",
+        help="torchx: a dry run prints TorchX's own AppWrapper with the name app_id",
         schedulers=_OURS,
         value="none",
     ),
@@ -211,7 +211,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="bool",
         default="False",
         becomes="symph package --plain-http",
-        help="speak HTTP without TLS to the registry of image_repo (to this machine always)",
+        help="use HTTP without TLS for the registry of image_repo (always for this machine)",
         schedulers=_OURS,
         value=False,
     ),
@@ -220,7 +220,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="str",
         default="None",
         becomes="symph package --ca-file",
-        help="the authorities that are trusted for the registry of image_repo",
+        help="trusted certificate authorities for the registry of image_repo",
         schedulers=_OURS,
     ),
     Option(
@@ -228,7 +228,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="str",
         default="None",
         becomes="symph package --cert-file",
-        help="certificate that is shown to the registry of image_repo",
+        help="client certificate for the registry of image_repo",
         schedulers=_OURS,
     ),
     Option(
@@ -236,7 +236,7 @@ SCHEDULER_OPTIONS: tuple[Option, ...] = (
         type="str",
         default="None",
         becomes="symph package --key-file",
-        help="the key of cert_file",
+        help="private key of cert_file",
         schedulers=_OURS,
     ),
     Option(
@@ -314,7 +314,7 @@ def parse_cfg(text: str, log: Log) -> RunOptions:
         elif key:
             values[key] = f"{values[key]},{piece}"
         elif piece.strip():
-            log.fault("cfg", f'"{piece}" is no option', "write key=value,key=value")
+            log.fault("cfg", f'"{piece}" is not an option', "write key=value,key=value")
     return read_options(values, log, "cfg")
 
 
@@ -323,8 +323,8 @@ def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOption
     fields = Fields({_SYNONYMS.get(key, key): _none(value) for key, value in values.items()}, path, log)
     version, kind = fields.text("appwrapper_version"), fields.text("kind")
     if version is not None and version not in ("v1beta1", "v1beta2"):
-        what = f'"{version}" is no version of AppWrappers'
-        log.fault(fields.at("appwrapper_version"), what, "v1beta1 (MCAD) or v1beta2")
+        what = f'"{version}" is not a version of AppWrappers'
+        log.fault(fields.at("appwrapper_version"), what, "use v1beta1 (MCAD) or v1beta2")
     options = RunOptions(
         namespace=fields.text("namespace"),
         image_repo=fields.text("image_repo"),
@@ -346,7 +346,7 @@ def read_options(values: Mapping[str, object], log: Log, path: str) -> RunOption
     for key in _ONLY_TORCHX:
         if key in fields:
             fields.skip(key)
-            log.changed(fields.at(key), f"`{key}` steers TorchX itself; it has no meaning here")
+            log.changed(fields.at(key), f"`{key}` is an option of TorchX itself, without effect for symph")
     for key in list(fields.unread()):
         names = [option.name for option in OPTIONS]
         meant = nearest(key, names)

@@ -86,7 +86,9 @@ def read(cfg: Mapping[str, object], log: Log) -> Options:
         registry=_access(fields),
     )
     if options.is_compat and options.app_id is None:
-        log.fault("cfg.app_id", "TorchX's own objects carry an app id, which TorchX makes at random", _APP_ID_HINT)
+        log.fault(
+            "cfg.app_id", "TorchX's own objects need an app id, which TorchX would choose at random", _APP_ID_HINT
+        )
     log.raise_faults()
     return options
 
@@ -101,9 +103,11 @@ def _access(fields: Fields) -> Access:
         insecure_skip_tls_verify=bool(fields.flag("insecure_skip_tls_verify")),
     )
     if access.plain_http and access.asks_for_tls:
-        fields.log.fault("cfg.plain_http", "it is without TLS, of which other options speak", "leave one of them out")
+        fields.log.fault(
+            "cfg.plain_http", "plain_http means no TLS, and other options set up TLS", "remove one of them"
+        )
     if access.key_file and not access.cert_file:
-        fields.log.fault("cfg.key_file", "it is the key of cert_file", "give both")
+        fields.log.fault("cfg.key_file", "key_file needs cert_file", "give both")
     return access
 
 
@@ -111,7 +115,7 @@ def _one_of(fields: Fields, key: str, choices: tuple[str, ...]) -> str:
     """Return the text of a field with fixed choices; the first is the default."""
     text = fields.text(key) or choices[0]
     if text not in choices:
-        fields.log.fault(fields.at(key), f'"{text}" is no value of `{key}`', f"one of {', '.join(choices)}")
+        fields.log.fault(fields.at(key), f'"{text}" is not a value of `{key}`', f"use one of {', '.join(choices)}")
     return text
 
 
@@ -171,7 +175,7 @@ def request_of(data: object, cfg: Mapping[str, object], workspaces: Mapping[str,
             request.workspaces = dict(workspaces)
         else:
             what = f"the files of {', '.join(dict.fromkeys(workspaces.values()))} are not in the image"
-            log.note("workspace", what, "-cfg image_repo=HOST/PATH puts them there, --workspace '' says that none are")
+            log.note("workspace", what, "to add them: -cfg image_repo=HOST/PATH; to run without them: --workspace ''")
     if options.is_compat:
         request.objects = [_torchx_object(app, options)]
         return request, Report(notes=tuple(log.notes))
@@ -179,7 +183,7 @@ def request_of(data: object, cfg: Mapping[str, object], workspaces: Mapping[str,
     request.experiment = to_data(imported.experiment)
     checked = request.named(options.app_id or imported.experiment.name)
     if options.app_id not in (None, checked.name):
-        what = f'"{options.app_id}" cannot be an app id'
+        what = f'"{options.app_id}" is not a valid app id'
         raise SpecError.one(what, "cfg.app_id", f'use lower-case letters, digits and dashes: "{checked.name}"')
     request.experiment = to_data(checked)
     if options.on != "tmux":
@@ -244,8 +248,8 @@ def note_workspace(metadata: dict[str, Any], workspace: str) -> None:
     """Record the folder in the metadata of a role. Raises SpecError if it is not a folder of this machine."""
     folder = workspace.removeprefix("file://")
     if "://" in folder:
-        what = f"the workspace {workspace} is no folder of this machine"
-        raise SpecError.one(what, "workspace", "--workspace FOLDER, or --workspace '' for none")
+        what = f"the workspace {workspace} is not a folder of this machine"
+        raise SpecError.one(what, "workspace", "give --workspace FOLDER, or --workspace '' for none")
     metadata[_KEY] = folder
 
 
@@ -293,8 +297,8 @@ def submit(request: SymphRequest) -> AppId:
     separate application, and earlier runs are never touched. Raises Conflict for an `app_id` that is taken.
     """
     if request.is_compat:
-        next_step = f"save the dry run and kubectl create -f it, or torchx run -s {_owner(request)}"
-        raise UsageError("TorchX's own objects are shown, not submitted", next=next_step)
+        next_step = f"save the dry run and create it with kubectl create -f, or use torchx run -s {_owner(request)}"
+        raise UsageError("symph prints TorchX's own objects, and does not submit them", next=next_step)
     wanted = str(request.experiment["name"])
     if request.workspaces and request.image_repo:
         experiment, images = patch_workspaces(

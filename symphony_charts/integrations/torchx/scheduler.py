@@ -277,7 +277,7 @@ class SymphScheduler(WorkspaceMixin, Scheduler):  # type: ignore[misc] # TorchX 
         """Start the application (with `on=chart` write it) and return its app id."""
         request = dryrun_info.request
         if not isinstance(request, SymphRequest):
-            raise TypeError(f"a {type(request).__name__} is no request of scheduler {self.NAME}")
+            raise TypeError(f"a {type(request).__name__} is not a request of scheduler {self.NAME}")
         with _refusing():
             return str(submit(request))
 
@@ -369,7 +369,7 @@ def _known(declared: runopts, cfg: Mapping[str, object]) -> dict[str, object]:
     names = {name for name, _ in declared}
     unknown = sorted(key for key, value in cfg.items() if key not in names and value is not None)
     if unknown:
-        raise UsageError(f"unknown run options: {', '.join(unknown)}", next="torchx runopts lists them")
+        raise UsageError(f"unknown run options: {', '.join(unknown)}", next="list them: torchx runopts")
     return dict(cfg)
 
 

@@ -44,7 +44,9 @@ def document(source: Any, args: argparse.Namespace) -> dict[str, object] | None:
     if not args.compat:
         return None
     if not args.app_id:
-        raise UsageError("TorchX's objects carry an app id, which it makes at random", next="give --app-id ID")
+        raise UsageError(
+            "TorchX's own objects need an app id, which TorchX would choose at random", next="give --app-id ID"
+        )
     if args.kind not in ("", "appwrapper"):
         raise UsageError(f"--compat torchx makes AppWrappers, not objects of kind {args.kind}", next=objects.NO_VOLCANO)
     if (installed := components.installed_version()) not in ("", version := objects.followed_version()):

@@ -30,10 +30,10 @@ def find_helm() -> str:
     """Return the helm to use: $HELM_BIN, else the one on PATH. Raises ToolMissing without one."""
     program = os.environ.get("HELM_BIN") or shutil.which("helm")
     if program and shutil.which(program) is None:
-        raise ToolMissing("HELM_BIN names no program", program, "unset it, or let it name helm")
+        raise ToolMissing("HELM_BIN is not a program", program, "unset it, or set it to the path of helm")
     if not program:
         raise ToolMissing(
-            "helm is not installed", "", f"install helm {OLDEST} or newer; `symph` makes and checks charts without it"
+            "helm is not installed", "", f"install helm {OLDEST} or newer; making and checking charts works without it"
         )
     return program
 
@@ -211,7 +211,7 @@ class HelmReleases:
             self._client = Client(self._command, executable=self._command.program)
             installed = self._client.version
         except ValueError as error:
-            what = "this helm does not say which version it is"
+            what = "this helm does not print its version"
             raise ToolMissing(what, self._command.program, f"install helm {OLDEST} or newer") from error
         self.version = str(installed)
         if installed < type(installed).parse(OLDEST):
@@ -321,14 +321,16 @@ def _ours(error: errors.Error, name: str) -> SymphError:
     if not isinstance(failed, ToolFailed):
         return ToolFailed(str(error))
     if isinstance(error, errors.ReleaseNotFoundError):
-        return NotFound(f'there is no release "{name}"', next="symph status lists the releases; -n names a namespace")
+        return NotFound(
+            f'the release "{name}" does not exist', next="list releases: symph status; another namespace: -n NAMESPACE"
+        )
     if isinstance(error, errors.ResourceAlreadyExistsError):
-        return Conflict(failed.what, next="it belongs to something else: choose another release name or namespace")
+        return Conflict(failed.what, next="another release owns it: choose another release name or namespace")
     if isinstance(error, errors.FailedToRenderChartError):
         return SpecError(_faults(failed))
     stderr = failed.stderr.lower()
     if "another operation" in stderr:
-        what = f'helm is at work on "{name}", or was stopped in the middle of it'
+        what = f'another helm command is changing "{name}", or was interrupted'
         return Conflict(what, next=f"wait for it, or undo it: symph rollback {name}, symph uninstall {name}")
     if "kubernetes cluster unreachable" in stderr or "connection refused" in stderr:
         failed.next = "check the cluster: kubectl cluster-info, --context, $KUBECONFIG"
@@ -336,7 +338,7 @@ def _ours(error: errors.Error, name: str) -> SymphError:
 
 
 def _faults(failed: ToolFailed) -> list[Problem]:
-    next_step = "change --set or --values; symph package makes a chart of other values"
+    next_step = "change --set or --values, or make a chart with other values: symph package"
     faults = []
     for line in failed.stderr.splitlines():
         message = line.strip().removeprefix("- ")

@@ -90,7 +90,7 @@ class Rehearsal:
         answer = self._forward("GET", path, query, None, headers)
         if answer.status < _FAILURE and not _RECORDS.fullmatch(path) and self.hidden(answer.object()):
             self._foreign.add(path)
-            return _status(404, "NotFound", f"{path} belongs to something else")
+            return _status(404, "NotFound", f"{path} has another owner")
         return answer
 
     def _write(
@@ -100,7 +100,7 @@ class Rehearsal:
         name = unquote(path.rpartition("/")[2]) if method != "POST" else str(_meta(item).get("name", ""))
         own = path if method != "POST" else f"{path}/{name}"
         if own in self._foreign:
-            self._refuse(item, 409, "it is there and belongs to something else")
+            self._refuse(item, 409, "it already exists and has another owner")
             return _Answer(200, body, {"Content-Type": "application/json"})
         answer = self._dry_run(method, path, query, body, headers, item)
         if answer.status == 409 and path.startswith(_DEFINITIONS):
@@ -234,7 +234,7 @@ def _handler_of(rehearsal: Rehearsal) -> type[BaseHTTPRequestHandler]:
             if hmac.compare_digest(given.encode(), rehearsal.token.encode()):
                 answer = rehearsal.answer(self.command, f"/{path}", body, dict(self.headers.items()))
             else:
-                answer = _status(401, "Unauthorized", "this port is of another program")
+                answer = _status(401, "Unauthorized", "this port belongs to another program")
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)
@@ -275,8 +275,8 @@ def _status(code: int, reason: str, message: str) -> _Answer:
 
 Step = Callable[[HelmReleases], object]
 
-_OTHERS = "choose another --name or namespace; what Argo CD runs is changed by symph publish"
-_FIELDS = "undo that change, or let helm take the fields over: helm upgrade --force-conflicts"
+_OTHERS = "choose another --name or namespace; change an experiment of Argo CD with symph publish"
+_FIELDS = "undo that change, or let helm overwrite the fields: helm upgrade --force-conflicts"
 
 
 def rehearse(
@@ -331,7 +331,7 @@ def _failure(refusals: Sequence[Refusal], namespace: str) -> Conflict | SpecErro
         return Conflict(what, namespace, _FIELDS if is_fields else _OTHERS)
     steps = {409: "choose another --name or namespace"}
     problems = [
-        Problem(what=each.message, path=each.title, next=steps.get(each.status, "change the values that make it so"))
+        Problem(what=each.message, path=each.title, next=steps.get(each.status, "correct the values or the spec"))
         for each in refusals
     ]
     return SpecError(problems, at=f"the cluster, namespace {namespace}")

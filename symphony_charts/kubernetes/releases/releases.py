@@ -91,8 +91,8 @@ class Releases:
         """Return the newest revision of an experiment's release. Raises NotFound, also for releases of other charts."""
         newest = self.find(name, namespace)
         if newest is None:
-            next_step = "symph status lists the releases; -n chooses the namespace"
-            raise NotFound(f'there is no release "{name}" in {namespace}', next=next_step)
+            next_step = "list releases: symph status; another namespace: -n NAMESPACE"
+            raise NotFound(f'namespace {namespace} has no release "{name}"', next=next_step)
         return newest
 
     def history(self, name: str, namespace: str) -> list[Revision]:
@@ -115,8 +115,8 @@ class Releases:
         if newest is None or newest.status == "uninstalled":
             return None
         if not _is_ours(self._helm.manifest(name, namespace)):
-            what = f'the release "{name}" in {namespace} is no experiment'
-            raise NotFound(what, next=f"helm itself handles it: helm status {name} -n {namespace}")
+            what = f'the release "{name}" in {namespace} is not an experiment'
+            raise NotFound(what, next=f"use helm: helm status {name} -n {namespace}")
         return newest
 
     def run_of(self, name: str, namespace: str) -> str:
@@ -146,8 +146,8 @@ class Releases:
         """
         existing = self.find(name, namespace)
         if existing is not None and not replace:
-            what = f'the release "{name}" is there already: revision {existing.revision}, {existing.status}'
-            raise Conflict(what, namespace, f"symph upgrade, another --name, or symph uninstall {name}")
+            what = f'the release "{name}" already exists: revision {existing.revision}, {existing.status}'
+            raise Conflict(what, namespace, f"use symph upgrade, another --name, or symph uninstall {name}")
         return self._send(
             name,
             chart,
@@ -183,7 +183,7 @@ class Releases:
         chosen = revision if revision is not None else next(earlier, None)
         if chosen is None or chosen not in [one.revision for one in history]:
             names = ", ".join(str(one.revision) for one in history)
-            raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"it has {names}")
+            raise NotFound(f'"{name}" has no revision {chosen or "before this one"}', next=f"its revisions: {names}")
         self._rehearse(lambda helm: helm.rollback(name, namespace, chosen, hooks=False), name, namespace, is_there=True)
         if not dry_run:
             self._helm.rollback(name, namespace, chosen)
@@ -238,11 +238,11 @@ class Releases:
         refuse_protected(namespace)
         is_there = self._api.find(f"/api/v1/namespaces/{namespace}") is not None
         if not is_there and not create_namespace:
-            raise NotFound(f'there is no namespace "{namespace}"', next="create it, or add --create-namespace")
+            raise NotFound(f'the namespace "{namespace}" does not exist', next="create it, or add --create-namespace")
         objects = self._helm.render(name, chart, values, namespace=namespace, is_upgrade=not is_new)
         if not _is_ours(objects):
-            what = f"{chart} is no chart of an experiment"
-            raise SpecError.one(what, next=f"helm itself installs it: helm install {name} {chart}")
+            what = f"{chart} is not a chart of symph"
+            raise SpecError.one(what, next=f"use helm: helm install {name} {chart}")
         self._rehearse(
             lambda helm: helm.apply(name, chart, values, namespace=namespace, hooks=False),
             name,
@@ -328,8 +328,8 @@ class ReleaseSource:
         chosen = sub(complete, "secrets")
         missing = unsealed(chosen, map(key_of, experiment.secrets)) if source == "sealed" else []
         if missing:
-            what = f"the experiment seals its secrets, and nothing is sealed for {', '.join(missing)}"
-            step = f"symph secrets seal SPEC -n {namespace} --cert cluster > sealed.yaml, then -f sealed.yaml"
+            what = f"the experiment seals its secrets, and {', '.join(missing)} has no sealed value"
+            step = f"symph secrets seal SPEC -n {namespace} --cert cluster > sealed.yaml, then add -f sealed.yaml"
             raise SpecError.one(what, "secrets.encryptedData", next=step)
         if source in ("sealed", "external") or chosen.get("name"):
             return None
@@ -356,7 +356,7 @@ def chart_of(
     path = Path(source).expanduser()
     if path.is_dir() or path.suffix == ".tgz":
         if changes:
-            raise UsageError("--spec-set changes a spec, and a chart has none", source, "package its spec again")
+            raise UsageError("--spec-set needs a spec, and this is a chart", source, "package its spec again")
         yield ReleaseSource(name=_chart_name(path), chart=path.absolute())
         return
     spec = files.read(path, changes)
@@ -385,7 +385,7 @@ def _chart_name(path: Path) -> str:
         data = load(_chart_yaml(path))
     except FileNotFoundError as error:
         next_step = "give a spec file, a chart's folder or a .tgz archive"
-        raise NotFound(f"{path} holds no chart", next=next_step) from error
+        raise NotFound(f"{path} is not a chart", next=next_step) from error
     except (OSError, tarfile.TarError, UnicodeDecodeError) as error:
         raise SpecError.one(f"cannot read the chart: {error}", at=str(path)) from error
     name = data.get("name") if isinstance(data, dict) else None

@@ -61,7 +61,7 @@ def wait_for(
             missing = _missing(progress_in(experiments, manifest, name), name, namespace, finished)
     if missing:
         what = "; ".join(f"{workload.title}: {workload.why or workload.state}" for workload in missing)
-        next_step = f"wait longer with --timeout, or look: symph ps {name}"
+        next_step = f"wait longer: --timeout, or see its state: symph ps {name}"
         raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step)
 
 
@@ -70,7 +70,7 @@ def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished:
     failed = [workload for workload in workloads if workload.state == "failed"]
     if failed:
         what = "; ".join(f"{workload.title} failed: {workload.why}" for workload in failed)
-        raise CheckFailed(what, f"release {name}, namespace {namespace}", f"symph logs {name} shows what it said")
+        raise CheckFailed(what, f"release {name}, namespace {namespace}", f"see its logs: symph logs {name}")
     return [workload for workload in workloads if not workload.is_done(finished=finished)]
 
 
@@ -124,7 +124,7 @@ def progress_of(
     """
     title = f"{wanted['kind']}/{wanted['metadata']['name']}"
     if live is None:
-        return Progress(title=title, state="waiting", why="not there yet", is_absent=True)
+        return Progress(title=title, state="waiting", why="not created yet", is_absent=True)
     end, condition = end_of_job(live)
     kind = kind_for(wanted) or KINDS["jobs"]
     if end is None and kind.holds_groups:
@@ -233,9 +233,9 @@ def _pending_reasons(pods: Sequence[Object]) -> list[str]:
         for container in _containers(pod):
             state = container.get("state") or {}
             if waiting := reason_waiting(state):
-                reasons.append(f"{container['name']} waits: {waiting}")
+                reasons.append(f"{container['name']} is waiting: {waiting}")
             elif not container.get("ready") and "running" in state:
-                reasons.append(f"{container['name']} runs and is not ready")
+                reasons.append(f"{container['name']} is running, but not ready")
     return list(dict.fromkeys(reasons))
 
 

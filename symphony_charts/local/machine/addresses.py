@@ -54,7 +54,7 @@ def choose_addresses(experiment: Experiment, services: Sequence[Service], *, str
     if experiment.local.ports == "moved":
         return _at_one_address(experiment, listeners, ())
     if not has_address(ranges[0].address(0)):
-        why = f"this machine has no address {ranges[0].address(0)}, so all pods are at {ONE_ADDRESS.address(0)}"
+        why = f"this machine has no address {ranges[0].address(0)}, so all pods use {ONE_ADDRESS.address(0)}"
         return _at_one_address(experiment, listeners, (why,))
     used = {plan.base_address for plan in live_plans()}
     unused = [candidate for candidate in ranges if candidate.address(0) not in used]
@@ -63,9 +63,11 @@ def choose_addresses(experiment: Experiment, services: Sequence[Service], *, str
         taken = next((listener for listener in listeners if not _is_free(candidate, listener)), None)
         if taken is None:
             return RunAddresses(addresses=candidate, notes=notes)
-        notes = notes or (f"not at its usual address: {_conflict_words(candidate, taken)}",)
+        notes = notes or (f"the experiment uses another address: {_conflict_words(candidate, taken)}",)
     if not unused:
-        raise ToolFailed(f"{len(ranges)} ranges of addresses are used by other runs", next="symph ls, symph down")
+        raise ToolFailed(
+            f"other runs use all {len(ranges)} address ranges", next="list them: symph ls; end one: symph down NAME"
+        )
     return _with_moves(experiment, unused[0], listeners, strict=strict)
 
 
@@ -91,7 +93,7 @@ def _is_free(addresses: AddressRange, listener: _Listener) -> bool:
 def _conflict_words(addresses: AddressRange, listener: _Listener) -> str:
     address, port = addresses.address(listener.number), listener.service.port
     holder = holder_of(address, port) or "another process"
-    return f'{address}:{port} of service "{listener.service.name}" is taken by {holder}'
+    return f'{address}:{port} of service "{listener.service.name}" is in use by {holder}'
 
 
 def _with_moves(
@@ -106,7 +108,7 @@ def _with_moves(
     }
     for name, blocked in taken.items():
         if name in fixed and strict:
-            step = "end it, or let ports move with `local: {ports: moved}`"
+            step = "end that process, or let symph choose free ports: `local: {ports: moved}`"
             raise Conflict(_conflict_words(addresses, blocked), next=step)
     ports = _other_ports(experiment, {listener.service.port for listener in listeners})
     moved, notes = {}, []
@@ -114,7 +116,7 @@ def _with_moves(
         numbers = [other.number for other in listeners if other.service.name == name]
         port = next(port for port in ports if all(is_free(addresses.address(number), port) for number in numbers))
         moved[name] = (port,) * len(numbers)
-        notes.append(f"{_conflict_words(addresses, blocked)}; it is {port} in this run")
+        notes.append(f"{_conflict_words(addresses, blocked)}; this run uses {port}")
     return RunAddresses(addresses=addresses, moved=moved, notes=tuple(notes))
 
 
@@ -135,7 +137,7 @@ def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], note
         if port in given or not _is_free(ONE_ADDRESS, wanted):
             port = next(other for other in others if is_free(ONE_ADDRESS.address(0), other))
             messages += (
-                [f"{_conflict_words(ONE_ADDRESS, wanted)}; it is {port} in this run"]
+                [f"{_conflict_words(ONE_ADDRESS, wanted)}; this run uses {port}"]
                 if wanted.service.port not in given
                 else []
             )
@@ -152,4 +154,4 @@ def _other_ports(experiment: Experiment, avoid: set[int]) -> Iterator[int]:
     for port in itertools.chain(range(low, high + 1), range(20000, 32000)):
         if port not in avoid:
             yield port
-    raise ToolFailed("no port is left", next="widen `port_range`")
+    raise ToolFailed("no free port is left", next="widen `port_range`")

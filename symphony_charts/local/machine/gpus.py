@@ -128,7 +128,7 @@ def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
     """
     requests = gpu_requests(experiment)
     if not requests:
-        unused = "this machine has GPUs and no process asks for one, so none sees any; `gpus: 1` gives it one"
+        unused = "this machine has GPUs, but no process requests one, so no process sees them; request one: `gpus: 1`"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
     with file_locks.exclusive("gpus", _CHOOSING_S):
@@ -156,7 +156,9 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
     asked = {request.process: request.count for request in gpu_requests(experiment)}
     other = [name for name in {**ids, **asked} if len(ids.get(name, ())) != asked.get(name, 0)]
     if other:
-        what = f'experiment "{run.experiment}" runs already, and {", ".join(other)} now asks for another number of GPUs'
+        what = (
+            f'experiment "{run.experiment}" runs with another number of GPUs for {", ".join(other)} than its spec now'
+        )
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=plan.is_sharing_gpus)
 
@@ -171,9 +173,7 @@ def gpus_seen() -> tuple[Gpu, ...]:
     try:
         return visible(parse_gpus(*texts), os.environ.get(CUDA_VISIBLE))
     except ValueError as error:
-        raise ToolFailed(
-            f"nvidia-smi lists GPUs in a way that is not known here: {error}", argv=tuple(query)
-        ) from error
+        raise ToolFailed(f"cannot read the GPU list of nvidia-smi: {error}", argv=tuple(query)) from error
 
 
 def _choose(name: str, requests: Sequence[GpuRequest], *, share: bool) -> Gpus:

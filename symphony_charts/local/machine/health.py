@@ -33,7 +33,12 @@ if sys.platform != "win32":
 # program, argv for its version, oldest version that works, purpose
 _TOOLS = (
     ("tmux", ("tmux", "-V"), (3, 2), "symph up"),
-    ("helm", ("helm", "version", "--template", "{{.Version}}"), (3, 14), "install by hand, symph validate --helm"),
+    (
+        "helm",
+        ("helm", "version", "--template", "{{.Version}}"),
+        (3, 14),
+        "installing charts by hand, symph validate --helm",
+    ),
     ("kubectl", ("kubectl", "version", "--client"), (1, 29), "symph secrets seal --cert cluster"),
     ("git", ("git", "--version"), (2, 30), "publishing to a repository"),
 )
@@ -64,7 +69,7 @@ def _system() -> Capability:
     if runs_experiments():
         return Capability(name="system", status="ok", detail=system_name())
     refusal = elsewhere()
-    detail = f"{system_name()}: charts, plans, publishing, clusters; experiments run here under Linux alone"
+    detail = f"{system_name()}: charts, plans, publishing and clusters work; local runs need Linux"
     return Capability(name="system", status="warning", detail=detail, next=refusal.next)
 
 
@@ -77,7 +82,7 @@ def _tool(name: str, argv: tuple[str, ...], oldest: tuple[int, int], use: str) -
         return Capability(name=name, status="missing", detail=error.what, next=f"run: {' '.join(argv)}")
     version = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?\S*", text)
     if version is None:
-        return Capability(name=name, status="warning", detail=f"says no version: {text.strip()[:60]}")
+        return Capability(name=name, status="warning", detail=f"prints no version: {text.strip()[:60]}")
     number = (int(version[1]), int(version[2]))
     if number < oldest:
         wanted = ".".join(map(str, oldest))
@@ -90,7 +95,10 @@ def _tool(name: str, argv: tuple[str, ...], oldest: tuple[int, int], use: str) -
 def _known_faults(name: str, text: str, number: tuple[int, int]) -> Capability:
     if name == "helm" and number == (3, 18):
         return Capability(
-            name=name, status="warning", detail=f"{text} turns numbers into strings", next="use 3.19 or 4.3"
+            name=name,
+            status="warning",
+            detail=f"{text} turns numbers of values files into strings",
+            next="use 3.19 or 4.3",
         )
     if name == "helm" and (4, 0) <= number <= (4, 2):
         detail = f"{text} drops values of certain sizes that have no final newline"
@@ -100,20 +108,18 @@ def _known_faults(name: str, text: str, number: tuple[int, int]) -> Capability:
 
 def _namespaces() -> Capability:
     if namespace_prefix():
-        detail = "files and secrets are at the pod's paths"
+        detail = "files and secrets have the same paths as in a pod"
         return Capability(name="namespaces", status="ok", detail=detail)
-    detail = "no private mounts: files and volumes are in other folders than in a pod, named in commands and variables"
+    detail = "no private mounts: files and volumes have other paths than in a pod, in commands and variables as well"
     return Capability(name="namespaces", status="warning", detail=detail, next="allow user namespaces (Linux 5.12)")
 
 
 def _limits() -> Capability:
     limiter = find_limiter()
     if set(limiter.by.values()) == {"systemd"} and len(limiter.by) > 1:
-        return Capability(
-            name="limits", status="ok", detail="by systemd scopes, where `local: {limits: true}` asks for them"
-        )
+        return Capability(name="limits", status="ok", detail="by systemd scopes, if `local: {limits: true}` is set")
     detail = f"memory by rlimits, no CPU limits: {limiter.why}"
-    return Capability(name="limits", status="warning", detail=detail, next="log in with a systemd session of your own")
+    return Capability(name="limits", status="warning", detail=detail, next="log in with a systemd user session")
 
 
 def _gpus() -> list[Capability]:
@@ -133,7 +139,7 @@ def _descriptors() -> Capability:
     detail = f"{soft} open files, up to {hard}: about {room} processes in tmux"
     status: Literal["ok", "warning"] = "ok" if room >= 500 else "warning"
     return Capability(
-        name="open files", status=status, detail=detail, next="" if status == "ok" else "raise ulimit -Hn"
+        name="open files", status=status, detail=detail, next="" if status == "ok" else "raise the limit: ulimit -Hn"
     )
 
 
@@ -163,15 +169,22 @@ def _logs() -> list[Capability]:
     except OSError as error:
         if error.errno != errno.EOPNOTSUPP:
             return []
-        detail = "logs grow without limit: the file system of the state folder cannot give up their beginnings"
-        return [Capability(name="logs", status="warning", detail=detail, next="set SYMPH_STATE_DIR to another one")]
-    return [Capability(name="logs", status="ok", detail="held to their size (local.log_size)")]
+        detail = "logs grow without limit: the file system of the state folder cannot free the start of a file"
+        return [
+            Capability(
+                name="logs",
+                status="warning",
+                detail=detail,
+                next="set SYMPH_STATE_DIR to a folder on another file system",
+            )
+        ]
+    return [Capability(name="logs", status="ok", detail="limited in size (local.log_size)")]
 
 
 def _locks() -> Capability:
     if is_locked_across_machines():
-        return Capability(name="locks", status="ok", detail="one symph at a time changes an experiment")
-    detail = "one symph at a time changes an experiment, but not across machines: the state folder has no such locks"
+        return Capability(name="locks", status="ok", detail="only one symph command at a time changes an experiment")
+    detail = "the state folder has no locks across machines: there, two commands may change an experiment at once"
     return Capability(name="locks", status="warning", detail=detail, next="set SYMPH_STATE_DIR to a local folder")
 
 
@@ -183,5 +196,5 @@ def _linger() -> list[Capability]:
         return []
     if not kills:
         return []
-    detail = "logging out ends every process of yours"
+    detail = "logging out ends all your processes"
     return [Capability(name="logout", status="warning", detail=detail, next="loginctl enable-linger")]

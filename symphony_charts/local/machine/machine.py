@@ -48,20 +48,20 @@ def find_limiter() -> Limiter:
         return Limiter(by={"memory": "rlimit"}, why=error.what)
     if done.status:
         message = done.error_text.strip().splitlines()[-1:] or [f"status {done.status}"]
-        return Limiter(by={"memory": "rlimit"}, why=f"systemd-run --user does not work here ({message[0]})")
+        return Limiter(by={"memory": "rlimit"}, why=f"systemd-run --user fails here ({message[0]})")
     words = done.text.split()
     memory, cpu = str(_MEMORY) in words, str(_CPU * 100) in words
     return Limiter(
         by={"memory": "systemd" if memory else "rlimit", **({"cpu": "systemd"} if cpu else {})},
         scope=tuple(scope),
-        why="" if memory and cpu else "the systemd of this user may not limit memory and CPU both",
+        why="" if memory and cpu else "the systemd of this user cannot limit both memory and CPU",
     )
 
 
 def _scope() -> list[str]:
     program, runtime_folder = shutil.which("systemd-run"), os.environ.get("XDG_RUNTIME_DIR")
     if program is None or not runtime_folder:
-        what = "no systemd-run" if program is None else "no session of systemd (XDG_RUNTIME_DIR is not set)"
+        what = "no systemd-run" if program is None else "no systemd session (XDG_RUNTIME_DIR is not set)"
         raise ToolMissing(f"{what} on this machine")
     version = re.search(r"systemd (\d+)", subprocess_runner.run([program, "--version"], timeout_s=10).text)
     is_new = version is not None and int(version[1]) >= _ENDS_SCOPES
@@ -105,7 +105,7 @@ def plan_here(
         try:
             contents[key_of(secret)] = path.read_bytes()
         except OSError as error:
-            step = "make it, or correct the path, which is relative to the folder of the spec"
+            step = "create the file, or correct the path, which is relative to the folder of the spec"
             problems.append(Problem(what=f"secret file {path}: {error.strerror}", path=f"secrets[{number}]", next=step))
     if problems:
         raise SpecError(problems)
@@ -157,8 +157,8 @@ def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
     # Ignore TERM: terminals differ, and the run uses tmux panes anyway.
     differing = [name for name in FROM_CALLER if now.get(name) != then.get(name)]
     names = " and ".join(filter(None, [", ".join(differing[:-1]), *differing[-1:]]))
-    text = f"{names} of {run.experiment} stay as they were when it was started, and differ here"
-    notes = (f"{text}; to start it with yours: symph up --force",) if differing else ()
+    text = f"{run.experiment} keeps the {names} of its start, which differ from yours"
+    notes = (f"{text}; to use yours, start a new run: symph up --force",) if differing else ()
     return {**{name: value for name, value in os.environ.items() if name not in kept}, **then}, notes
 
 
@@ -211,13 +211,15 @@ def check_capacity(count: int) -> None:
     """
     free = free_terminals()
     if count + _SPARE_TERMINALS > free:
-        what = f"{count} processes need as many terminals, {free} are free on this machine"
-        raise ToolFailed(what, str(_PTY / "max"), f"raise it: sysctl -w kernel.pty.max={2 * count + 4096}")
+        what = f"{count} processes need a terminal each, and only {free} are free on this machine"
+        raise ToolFailed(what, str(_PTY / "max"), f"raise the limit: sysctl -w kernel.pty.max={2 * count + 4096}")
     needed = 2 * count + _SPARE_FDS
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
-        what = f"{count} processes need {needed} open files, {hard} are allowed"
-        raise ToolFailed(what, "ulimit -Hn", f"ulimit -n {needed} as root, or a line in /etc/security/limits.conf")
+        what = f"{count} processes need {needed} open files, and the limit is {hard}"
+        raise ToolFailed(
+            what, "ulimit -Hn", f"raise the limit: ulimit -n {needed} as root, or in /etc/security/limits.conf"
+        )
 
 
 def free_terminals() -> int:

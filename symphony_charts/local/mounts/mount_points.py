@@ -113,7 +113,7 @@ def _remove(point: Point) -> str:
         except BlockingIOError:
             return "in use"
         except OSError as error:
-            return f"it is unknown whether a run uses it ({error.strerror})"
+            return f"a run may be using it ({error.strerror})"
         try:
             if stat.S_ISDIR(facts.st_mode):
                 os.rmdir(name, dir_fd=folder)

@@ -112,8 +112,8 @@ class Mounter:
             self.refusals.append({"what": error.what, "next": error.next_step, "path": target.path})
         except OSError as error:
             why = "a link leads out of the volume" if error.errno in (errno.EXDEV, errno.ELOOP) else error.strerror
-            what = f"{target.shown} cannot be shown at {target.at}: {why}"
-            step = "mount it elsewhere, or look at both: ls -ld " + target.shown
+            what = f"cannot mount {target.shown} at {target.at}: {why}"
+            step = f"mount it at another path, or check both: ls -ld {target.shown} {target.at}"
             self.refusals.append({"what": what, "next": step, "path": target.path})
 
     def _prepare_inside(self, target: Target, targets: Sequence[Target]) -> None:
@@ -162,25 +162,25 @@ class Mounter:
             above = _existing(path)
             if path == "/":
                 raise RefusedError(
-                    f"{target.at} is the root of the machine, where nothing can be mounted", "mount it below"
+                    f"cannot mount at {target.at}, the root of this machine", "mount it at a path below /"
                 )
             if os.path.islink(above):
-                raise RefusedError(f"{target.at}: {above} is a link that leads nowhere", f"look at it: ls -l {above}")
+                raise RefusedError(f"cannot mount at {target.at}: {above} is a broken link", f"check it: ls -l {above}")
             if above == path and os.path.isdir(path) != is_folder:
                 kind, wanted = ("file", "folder") if is_folder else ("folder", "file")
                 raise RefusedError(
-                    f"{target.at} is a {kind} on this machine, and the volume is a {wanted}", "mount it elsewhere"
+                    f"{target.at} is a {kind} on this machine, and the volume is a {wanted}", "mount it at another path"
                 )
             if above != path and not os.path.isdir(above):
                 raise RefusedError(
-                    f"{target.at} cannot be made: {above} is no folder on this machine", "mount it elsewhere"
+                    f"cannot create {target.at}: {above} is not a folder on this machine", "mount it at another path"
                 )
             try:
                 if above != path and not self._make(path, is_folder=is_folder):
                     self._lay_skeleton(above, target.at)
                     if not self._make(path, is_folder=is_folder):
                         raise RefusedError(
-                            f"{target.at} cannot be made on this machine", f"make it once: mkdir -p {target.at}"
+                            f"cannot create {target.at} on this machine", f"create it by hand: mkdir -p {target.at}"
                         )
                 if self._keep_in_use(path):
                     return path
@@ -189,7 +189,8 @@ class Mounter:
                 pass
             if time.monotonic() > deadline:
                 raise RefusedError(
-                    f"{target.at} cannot be made on this machine: {above} takes nothing", "mount it elsewhere"
+                    f"cannot create {target.at} on this machine: {above} accepts no new entries",
+                    "mount it at another path",
                 )
             time.sleep(0.01)
 
@@ -224,7 +225,9 @@ class Mounter:
                 return False
             if error.errno == errno.ENOENT:
                 raise
-            raise RefusedError(f"{made} cannot be made: {error.strerror}", f"make it once: mkdir -p {path}") from error
+            raise RefusedError(
+                f"cannot create {made}: {error.strerror}", f"create it by hand: mkdir -p {path}"
+            ) from error
         finally:
             os.close(folder)
         return True
@@ -280,18 +283,18 @@ class Mounter:
 
     def _lay_skeleton(self, above: str, wanted: str) -> None:
         """Replace the folder `above` by a tmpfs that shows all its entries."""
-        once = f"make it once: sudo mkdir -p {wanted}"
+        once = f"create it by hand: sudo mkdir -p {wanted}"
         if mount_points.is_automounter(above):
-            raise RefusedError(f"{wanted} cannot be made: {above} is served by the automounter", once)
+            raise RefusedError(f"cannot create {wanted}: {above} is an automounter's folder", once)
         if above == "/" and self._journal is None:
-            raise RefusedError(f"{wanted} is missing at the root of this machine", once)
+            raise RefusedError(f"{wanted} is missing on this machine", once)
         old = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             names = os.listdir(above)
         except PermissionError as error:
-            raise RefusedError(f"{wanted} cannot be made: {above} cannot even be listed", once) from error
+            raise RefusedError(f"cannot create {wanted}: {above} is not readable", once) from error
         if len(names) > _MOST_ENTRIES:
-            raise RefusedError(f"{wanted} cannot be made: {above} has {len(names)} entries, too many to mount", once)
+            raise RefusedError(f"cannot create {wanted}: {above} has {len(names)} entries, too many to mount", once)
         place = f"{self._scratch}/{os.getpid()}.{len(self._skeletons)}"
         os.mkdir(place)
         mode = os.fstat(old).st_mode & 0o7777

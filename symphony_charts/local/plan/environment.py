@@ -197,7 +197,7 @@ def _resolve(name: str, source: EnvSource, fields: Mapping[str, str]) -> str | N
         return fields[source.field]
     if source.optional:
         return None
-    what = f"the value of {name} comes from the cluster, which is not here"
+    what = f"the value of {name} comes from the cluster, and a local run has none"
     raise SpecError([Problem(what=what, path=f"env.{name}", next=f"set `local: {{env: {{{name}: ...}}}}`")])
 
 
@@ -272,7 +272,7 @@ def _map_texts(data: object, change: Callable[[str], str]) -> object:
 HOSTS = "/etc/hosts"
 # The path of the hosts file in a run's folder.
 HOSTS_FILE = "files/hosts"
-_MARK = "# What the machine itself knows:\n"
+_MARK = "# Lines of this machine:\n"
 
 
 def host_names(replicas: Sequence[Replica], machine: Machine) -> Layout:
@@ -306,11 +306,11 @@ def _notes(lines: Sequence[str], machine: Machine) -> Iterator[str]:
     known = {(words[0], name) for line in machine.hosts.splitlines() if (words := _words(line)) for name in words[1:]}
     if missing := [line for line in lines if tuple(line.split()) not in known]:
         names = ", ".join(dict.fromkeys(line.split()[1] for line in missing))
-        text = f"no private mounts on this machine, so programs here do not find {names} by name"
-        yield f"{text}; to change that, add to {HOSTS}: {'; '.join(missing)}"
+        text = f"this machine has no private mounts, so programs cannot resolve {names}"
+        yield f"{text}; to fix it, add to {HOSTS}: {'; '.join(missing)}"
     if machine.moved:
         moved = ", ".join(sorted(machine.moved))
-        yield f"{moved} listen on other ports here; who dials the name of a pod and the usual number does not find them"
+        yield f"{moved} use other ports in this run; a pod's name with the usual port does not reach them"
 
 
 def _words(line: str) -> list[str]:

@@ -80,7 +80,7 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
         if wanted or not machine.has_namespace:
             binds.append(Bind(source=source, target=target, read_only=True))
         if wanted and not machine.has_namespace:
-            notes.append(f"no private mounts on this machine: {target} is {source} (SYMPH_{name.upper()}_DIR)")
+            notes.append(f"this machine has no private mounts: {target} is {source} (SYMPH_{name.upper()}_DIR)")
     return Layout(files=tuple(files), binds=tuple(binds), notes=tuple(notes))
 
 
@@ -120,8 +120,8 @@ def lost_writes(experiment: Experiment, mounts: Sequence[Mount], machine: Machin
         for outer in mounts:
             is_inside = mount.at.startswith(outer.at.rstrip("/") + "/") and mount.at.rstrip("/") != outer.at.rstrip("/")
             if is_inside and _ends_with_run(experiment, outer) and not _ends_with_run(experiment, mount):
-                what = f'"{mount.at}" lies in "{outer.at}", which ends with the run, and this machine allows no mounts'
-                step = f"mount it elsewhere, or allow user namespaces: what is written to {mount.at} could be lost"
+                what = f'"{mount.at}" lies in "{outer.at}", which ends with the run; this machine has no private mounts'
+                step = f"mount it at another path, or allow user namespaces; otherwise files in {mount.at} may be lost"
                 yield Problem(what=what, path=f"mounts[{number}]", next=step)
 
 
@@ -184,8 +184,10 @@ def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: s
         return volume.local or f"{machine.claims_dir}/{mount.volume}/{DATA}"
     if isinstance(volume, (SecretVolume, ConfigVolume)) and volume.local:
         return volume.local
-    what = f'volume "{mount.volume}" is an object of the cluster'
-    raise SpecError([Problem(what=what, path=path, next="give it `local: FOLDER`, whose files replace it here")])
+    what = f'volume "{mount.volume}" exists only on a cluster'
+    raise SpecError(
+        [Problem(what=what, path=path, next="set `local: FOLDER`, a folder of this machine to use instead")]
+    )
 
 
 def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
@@ -216,7 +218,7 @@ def relocation_note(binds: Iterable[Bind]) -> tuple[str, ...]:
         return ()
     places = ", ".join(f"{target} is {source}" for target, source in list(moved.items())[:5])
     more = f" and {len(moved) - 5} more" if len(moved) > 5 else ""
-    return (f"volumes are other folders here, in commands and variables as well: {places}{more}",)
+    return (f"this machine has no private mounts, so commands and variables use other paths: {places}{more}",)
 
 
 def _replaced(text: str, moves: dict[str, str]) -> str:

@@ -105,7 +105,7 @@ def _line_notes(experiment: Experiment) -> Iterator[str]:
     for ref, process in processes_of(experiment):
         lost = not_handed_on(shell_argv(process.shell), process.env) if process.cmds else []
         if lost:
-            yield f"a sh that is dash does not hand on {', '.join(lost)} to the lines of {ref}; `shell: bash` does"
+            yield f"if sh is dash, it drops {', '.join(lost)} from the environment of {ref}; `shell: bash` does not"
 
 
 class _Context:
@@ -138,8 +138,8 @@ class _Context:
                 path = f"{replica.pod.path}.processes.{name}" if replica.pod.is_group else replica.pod.path
                 self._add(planned, problems, replica, path, name, process, before)
         if not self.replicas:
-            what = "nothing would run here: no process has a replica"
-            problems.append(Problem(what=what, path="processes", next="give one of them replicas"))
+            what = "nothing to run: no process has a replica"
+            problems.append(Problem(what=what, path="processes", next="set `replicas` of a process to at least 1"))
         if problems:
             raise SpecError(problems)
         return planned
@@ -187,8 +187,8 @@ class _Context:
         env, named = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
         entry = entry_point(process)
         if not entry.command:
-            what = f'process "{name}" starts what its image says, and images are not used on this machine'
-            raise SpecError([Problem(what=what, next="give it `local: {command: [...]}` or `local: {cmds: [...]}`")])
+            what = f'process "{name}" has no command: it starts the one of its image, and local runs use no images'
+            raise SpecError([Problem(what=what, next="set its `local: {command: [...]}` or `local: {cmds: [...]}`")])
         argv = tuple(expand(word, named) for word in [*entry.command, *(entry.args or [])])
         cwd = process.cwd or experiment.local.cwd or machine.spec_dir
         preamble = local.preamble if local is not None and local.preamble is not None else experiment.local.preamble

@@ -74,7 +74,7 @@ def _check(
     handlers = [key for key in _HANDLERS if probe.get(key)]
     if len(handlers) != 1 or handlers[0] == "grpc":
         asked = " and ".join(handlers) or "nothing"
-        raise _fault(f"a probe asks by one of tcpSocket, httpGet and exec here, not by {asked}", path)
+        raise _fault(f"a probe of a local run has exactly one of tcpSocket, httpGet and exec, not {asked}", path)
     handler = _map(probe[handlers[0]], f"{path}.{handlers[0]}")
     times = {ours: _number(probe.get(key, least), f"{path}.{key}") for key, (ours, least) in _TIMES.items()}
     grace = probe.get("terminationGracePeriodSeconds")
@@ -82,12 +82,14 @@ def _check(
     if handlers[0] == "exec":
         command = handler.get("command")
         if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
-            raise _fault("the probe's command is a list of words", f"{path}.exec.command")
+            raise _fault("the probe's command must be a list of words", f"{path}.exec.command")
         return Check(kind="exec", role=role, command=tuple(command), grace_s=grace_s, **times)  # type: ignore[arg-type]  # names and types of _TIMES
     port = handler.get("port")
     host = str(handler.get("host") or address)
     if not host.replace(".", "").isdigit():
-        raise _fault(f'a probe here asks addresses, and "{host}" is a name', f"{path}.{handlers[0]}.host")
+        raise _fault(
+            f'a probe of a local run needs an IP address, and "{host}" is a name', f"{path}.{handlers[0]}.host"
+        )
     return Check(
         kind="http" if handlers[0] == "httpGet" else "tcp",
         role=role,
@@ -115,7 +117,7 @@ def _headers(value: object, path: str) -> Iterator[tuple[str, str]]:
 
 def _number(value: object, path: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, str)) or not str(value).isdecimal():
-        raise _fault(f"{value!r} is no number", path)
+        raise _fault(f"{value!r} is not a number", path)
     return int(value)
 
 
@@ -123,7 +125,7 @@ def _map(value: object, path: str) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise _fault("a map was expected", path)
+        raise _fault("it must be a map", path)
     return value
 
 

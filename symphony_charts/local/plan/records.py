@@ -277,7 +277,7 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All processes of a run. `done_when` lists the slots whose success ends it; `notes` are for users.
 
-    `linger_s` is the time for which services go on after the end.
+    `linger_s` is the time that services keep running after the end.
 
     `ports` are the ports in the pod; services in `moved` have others here, one for each replica.
     `caller` is the part of the caller's environment that every process gets, whatever the experiment sets.
@@ -315,9 +315,9 @@ class LocalPlan(Struct, frozen=True, kw_only=True, omit_defaults=True):
             if process.slot != number:
                 raise ValueError(f"processes[{number}].slot is {process.slot}")
             if any(not 0 <= wait.slot < count for wait in process.waits):
-                raise ValueError(f"processes[{number}].waits names no process")
+                raise ValueError(f"processes[{number}].waits names an unknown process")
         if any(not 0 <= slot < count for slot in self.done_when):
-            raise ValueError("done_when names no process")
+            raise ValueError("done_when names an unknown process")
 
 
 def log_pipe(folder: str) -> str:

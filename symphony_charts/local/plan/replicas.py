@@ -93,12 +93,12 @@ def overlay_notes(experiment: Experiment) -> Iterator[str]:
     for pod in pods_of(experiment).values():
         for name in foreign_containers(pod):
             if name in experiment.prepare:
-                yield f'what pod_overlay of "{pod.name}" says of the step "{name}" does not count here'
+                yield f'local runs ignore the settings of step "{name}" in pod_overlay of "{pod.name}"'
             else:
-                yield f'container "{name}" of pod_overlay of "{pod.name}" is not run here'
+                yield f'local runs do not start container "{name}" of pod_overlay of "{pod.name}"'
         for name, process in pod.processes.items():
             unseen = [key for key in _UNSEEN if process.container_overlay.get(key)]
             if unseen:
                 who = f"{pod.name}/{name}" if pod.is_group else name
                 seen_nowhere = ", ".join(f"`{key}`" for key in unseen)
-                yield f'process "{who}" does not see {seen_nowhere} of its overlay here'
+                yield f'local runs ignore {seen_nowhere} in the overlay of process "{who}"'

@@ -192,6 +192,6 @@ def limits_note(experiment: Experiment, limiter: Limiter) -> tuple[str, ...]:
     asked += [limit for step in experiment.prepare.values() for limit in limits_of(step, _EVERYTHING)]
     rlimits = [limit for limit in asked if limiter.by.get(limit.resource) == "rlimit"]
     lost = [limit for limit in asked if limit.resource not in limiter.by]
-    parts = ["memory limits are rlimits, which bind each process of a program alone"] if rlimits else []
+    parts = ["memory limits are rlimits, which apply to each process of a program separately"] if rlimits else []
     parts += [f"{' and '.join(sorted({limit.resource for limit in lost}))} limits have no effect"] if lost else []
     return (f"{'; '.join(parts)}: {limiter.why}",) if parts else ()

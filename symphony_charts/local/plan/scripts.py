@@ -170,7 +170,7 @@ def tmux_commands(plan: LocalPlan, run_dir: str) -> str:
         "set-option -g allow-rename off",
         f"set-option -g status-left '[{plan.experiment}] '",
         "set-option -g status-left-length 40",
-        "set-option -g status-right 'C-b n: next  C-b d: leave, it runs on'",
+        "set-option -g status-right 'C-b n: next  C-b d: detach, it keeps running'",
         "set-option -g status-right-length 40",
         "set-option -g default-terminal tmux-256color",
     ]

@@ -84,7 +84,7 @@ class LogClock:
             file.cut(limit - limit // 4)
         except OSError as error:
             self._limits.clear()
-            log_line(f"logs are not held to their limits: {error}")
+            log_line(f"cannot limit the size of logs: {error}")
 
     def _grown(self) -> Iterable[Path]:
         """Return the logs that have grown according to the kernel, or all of them if its queue was full."""
@@ -126,6 +126,6 @@ class LogPipes:
                     command = log_pipe(str(self._run.process_dir(pane.slot)))
                     tmux_client.pipe(self._run.socket, pane.id, command, _ANSWER_S)
         except SymphError as error:
-            log_line(f"logs are not written yet: {error}")
+            log_line(f"cannot write logs yet: {error}")
             self._is_full = True
             self._loop.later(_RETRY_S, self._look)

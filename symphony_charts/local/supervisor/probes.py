@@ -73,7 +73,7 @@ def _run(check: Check, folder: Path) -> str:
         pid = int((folder / "pid").read_text(encoding="ascii"))
         argv, env = processes.inside(pid, check.command)
     except (OSError, ValueError):
-        return "the process does not run"
+        return "the process is not running"
     with (folder / "probe").open("w+b") as output:
         program = subprocess.Popen(
             argv, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True

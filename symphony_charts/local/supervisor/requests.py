@@ -64,7 +64,7 @@ def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
                     f"symph down {run.experiment}, then symph up",
                 )
             if has_waited and (why := full_disk(run.folder)):
-                what = f"the result of the restart cannot be noted: the disk is full ({why})"
+                what = f"cannot record the result of the restart: the disk is full ({why})"
                 raise ToolFailed(what, str(run.folder), f"make room, then look: symph ps {run.experiment}")
             until_given_up = held_since + _HELD_S - time.monotonic() if held else _LOOK_S
             watched.wait(max(0.01, min(remaining, _LOOK_S, until_given_up)))
@@ -78,7 +78,7 @@ def _refuse_ended(run: Run, slots: Iterable[int]) -> None:
         names = [processes[slot].name for slot in slots if processes[slot].at_end != "stay"]
         if names:
             what = f'experiment "{run.experiment}" has ended, and with it {", ".join(names)}'
-            raise NotFound(what, next=f"symph up SPEC starts it again, symph down {run.experiment} ends the rest")
+            raise NotFound(what, next=f"start it again: symph up SPEC; end the rest: symph down {run.experiment}")
 
 
 def _held(run: Run, slots: Sequence[int]) -> str:
@@ -105,4 +105,4 @@ def withdraw(run: Run, slot: int) -> None:
 
 
 def _run_is_over(run: Run) -> NotFound:
-    return NotFound(f'experiment "{run.experiment}" has ended', next=f"symph logs {run.experiment}")
+    return NotFound(f'experiment "{run.experiment}" has ended', next=f"see its logs: symph logs {run.experiment}")

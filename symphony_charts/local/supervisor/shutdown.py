@@ -67,7 +67,7 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
     while (left := members()) and all(_writes_logs(record, writers) for record in left) and time.monotonic() < deadline:
         time.sleep(0.005)
     if left and all(_writes_logs(record, writers) for record in left):
-        log_line(f"the ends of {len(left)} logs could not be written")
+        log_line(f"could not write the last lines of {len(left)} logs")
     return [record.pid for record in _kill(members)] if left else []
 
 
@@ -154,9 +154,9 @@ def require_here(run: Run) -> None:
     if where.verdict not in ("elsewhere", "unknown"):
         return
     what = f'experiment "{run.experiment}": {where.words}'
-    there = f"there: symph down {run.experiment}"
+    there = f"run there: symph down {run.experiment}"
     if where.verdict == "unknown":
-        there += f"; if that never returns: symph down {run.experiment} --lost"
+        there += f"; if that machine is gone: symph down {run.experiment} --lost"
     raise Conflict(what, str(run.folder), there)
 
 
@@ -165,7 +165,7 @@ def damage_of(run: Run) -> SymphError | None:
     try:
         state, plan = run.state(), run.plan()
         if len(plan.processes) < len(state.processes):
-            return CheckFailed("state and plan are of different runs")
+            return CheckFailed("its state.json and plan.json belong to different runs")
     except (NotFound, ToolFailed) as error:
         return error
     return None
@@ -187,7 +187,7 @@ def stop(run: Run, timeout_s: float) -> None:
         if not has_ended_within(descriptor, min(timeout_s, _PATIENCE_S)):
             sys.stderr.write(f"{run.experiment}: waiting for {_awaited(run, record)}\n")
         if not has_ended_within(descriptor, min(timeout_s, _HUNG_S)) and not _is_ending(run):
-            sys.stderr.write(f"{run.experiment}: killed its supervisor (pid {record.pid}), which heard nothing\n")
+            sys.stderr.write(f"{run.experiment}: killed its supervisor (pid {record.pid}), which did not react\n")
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
         if not has_ended_within(descriptor, timeout_s - (time.monotonic() - began)):
             what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
@@ -212,14 +212,14 @@ def _awaited(run: Run, supervisor: ProcessRecord) -> str:
     with contextlib.suppress(NotFound, ToolFailed):
         state, plan = run.state(), run.plan()
         if state.phase != "stopping":
-            return f"its supervisor (pid {supervisor.pid}), which has not begun to end it"
+            return f"its supervisor (pid {supervisor.pid}) to begin"
         running = [process for process in state.processes if process.phase == "running"]
         if running:
             names = ", ".join(process.name for process in running[:_MOST_NAMES])
             more = f" and {len(running) - _MOST_NAMES} more" if len(running) > _MOST_NAMES else ""
             grace_s = max(plan.processes[process.slot].grace_s for process in running)
             return f"{names}{more} to end, killed after {grace_s:g} s"
-    return "what is left of its processes and logs"
+    return "the rest of its processes and logs"
 
 
 def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:

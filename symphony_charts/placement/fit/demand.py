@@ -214,7 +214,7 @@ def _shape(pods: _Pods, schedulers: frozenset[str], *, with_labels: bool, gangs:
 def _unknown(spec: Fields, schedulers: frozenset[str]) -> Iterator[str]:
     """Yield the settings of a pod that the model does not support."""
     if spec.has("nodeName"):
-        yield f"nodeName {spec.text('nodeName')}, which passes the scheduler by"
+        yield f"nodeName {spec.text('nodeName')}, which bypasses the scheduler"
     if spec.text("schedulerName") not in schedulers:
         yield f"the scheduler {spec.text('schedulerName')}"
     yield from (key for key in ("resourceClaims", "schedulingGates") if spec.has(key))

@@ -35,12 +35,12 @@ def slice_fault(demand: Demand, pool: Pool) -> tuple[str, str]:
     tpu, asked = pool.tpu, demand.shape.amount(TPU)
     if asked != tpu.chips:
         return (
-            f"a pod of slice {pool.name} takes all {tpu.chips} chips of its host, not {asked}",
-            f"ask for {tpu.chips}",
+            f"a pod on slice {pool.name} must request all {tpu.chips} chips of its host, not {asked}",
+            f"request {tpu.chips}",
         )
     keys = {key for key, _ in demand.shape.selector}
     if not keys & {TOPOLOGY, GKE_POOL_LABEL}:
-        return f"slice {pool.name} needs its topology named", f"set placement.tpu_topology: {tpu.topology}"
+        return f"slice {pool.name} needs its topology in the spec", f"set placement.tpu_topology: {tpu.topology}"
     odd = next(((name, count) for name, count in demand.members if count % tpu.hosts), None)
     if odd is not None:
         whole = -(-odd[1] // tpu.hosts) * tpu.hosts

@@ -118,7 +118,7 @@ def _set_pod_level(spec: Fields, total: Amounts) -> None:
     for name, request in requests.items():
         if request < total.get(name, 0):
             what = f"the pod's request of {name} is below the sum of its containers"
-            level.fault(what, f"requests.{name}", "raise it, or leave it out")
+            level.fault(what, f"requests.{name}", "raise or remove it")
         total[name] = request
 
 

@@ -119,7 +119,7 @@ class Proofs:
 
 @dataclass(slots=True)
 class _Adversary:
-    """Someone who places the pods `others` (demand -> number) to leave no room for one pod of `demand`."""
+    """A rival that places the pods `others` (demand -> number) to leave no room for one pod of `demand`."""
 
     cluster: Cluster
     demand: int

@@ -335,5 +335,5 @@ def _anti_affine(demands: Sequence[Demand]) -> tuple[tuple[frozenset[int], ...],
 
 def _rule(term: AntiAffinity, *, is_certain: bool) -> str:
     if term.is_scoped:
-        return "anti-affinity of a scope of its own"
-    return f"anti-affinity over {term.key}" if is_certain else "anti-affinity to labels that controllers set"
+        return "anti-affinity over other namespaces"
+    return f"anti-affinity over {term.key}" if is_certain else "anti-affinity to labels that a controller sets"

@@ -66,4 +66,4 @@ def system_note(demands: Sequence[Demand]) -> Iterator[str]:
         names = ", ".join(
             f"{name.removeprefix(_PREFIX)} x{count}" for demand in demands for name, count in sorted(demand.members)
         )
-        yield f"counted once for the cluster: {cpu}m/{memory}Mi of kube-system ({names}); --system says otherwise"
+        yield f"counted once for the cluster: {cpu}m/{memory}Mi of kube-system ({names}); change this with --system"

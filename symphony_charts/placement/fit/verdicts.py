@@ -36,7 +36,7 @@ Judge = Callable[[Callable[[Cluster], Cluster]], list[Group]]
 
 
 def with_uncertainties(cluster: Cluster, pools: Pools, groups: Sequence[Group], judge: Judge) -> Iterator[Group]:
-    """Yield the verdicts that hold whatever the uncertain facts about pools are.
+    """Yield the verdicts that hold for all possible values of uncertain facts about pools.
 
     PROVEN and PACKABLE remain if pools without uncertainty, or without one that may close a node, suffice; `judge`
     decides this for a part of the cluster. A NO remains unless there may be more nodes than counted.
@@ -68,8 +68,8 @@ def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
     pool, uncertainty = next((pair for pair in uncertainties if pair[1].weight == verdict), uncertainties[0])
     others = sum(other.weight != "PROVEN" for _, other in uncertainties) - 1
     more = f", and {others} more" if others > 0 else ""
-    hint = "give what GKE says of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"
-    return replace(group, verdict=verdict, why=f"as far as {pool} is known: {uncertainty.text}{more}", next=hint)
+    hint = "give GKE's own data of the pool: `gcloud container node-pools list --format=json`, `kubectl get nodes`"
+    return replace(group, verdict=verdict, why=f"pool {pool} is not fully known: {uncertainty.text}{more}", next=hint)
 
 
 def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncertainty]]:
@@ -112,7 +112,7 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
     if not labels_match({}, shape.affinity, pool.labels, assumed=open_labels):
         reasons.append(("label", "node affinity does not match"))
     elif not labels_match({}, shape.affinity, pool.labels, ruled_out=open_labels):
-        reasons.append(("label", f"node affinity depends on labels that are unknown: {', '.join(open_labels)}"))
+        reasons.append(("label", f"node affinity depends on unknown labels: {', '.join(open_labels)}"))
     taint = untolerated_taint(shape.tolerations, pool.taints)
     if taint:
         reasons.append(("taint", f"taint {taint} is not tolerated"))
@@ -125,7 +125,7 @@ def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
     if shared:
         reasons.append(("size", shared))
     if pool.max_nodes < 1:
-        reasons.append(("size", "it may have no node"))
+        reasons.append(("size", "its max_nodes is 0"))
     return reasons
 
 
@@ -167,10 +167,10 @@ def _too_large(shape: Shape, pools: list[Pool]) -> tuple[str, str]:
     fixes = [_floor_text(name, usable[name]) for name, _ in parts if usable.get(name)]
     machine = best.machine_type or best.name
     if not parts:
-        return f"{best.name} may have no node", f"raise max_nodes of {best.name}"
+        return f"max_nodes of {best.name} is 0", f"raise max_nodes of {best.name}"
     needs = " and ".join(amount_text(name, amount) for name, amount in parts)
     offers = " and ".join(amount_text(name, usable.get(name, 0)).split(" ")[0] for name, _ in parts)
-    fix = f"ask for {' and '.join(fixes)}" if len(fixes) == len(parts) else "add a pool that has it"
+    fix = f"request {' and '.join(fixes)}" if len(fixes) == len(parts) else "add a pool that has it"
     return f"needs {needs}; {machine} offers {offers} after system pods", fix
 
 
@@ -204,14 +204,17 @@ def _kept_out(cluster: Cluster, shape: Shape) -> tuple[str, str]:
         taint = untolerated_taint(shape.tolerations, node.taints)
         if taint is None and ports_conflict(shape.ports, node.ports):
             held = ", ".join(str(port.number) for port in sorted(shape.ports) if ports_conflict({port}, node.ports))
-            return f"host port {held} is taken on {where}{others}", "ask for another port, or use other nodes"
+            return f"host port {held} is taken on {where}{others}", "request another port, or use other nodes"
         if taint and taint.key in _CONDITIONS:
             return f"{where} is {_CONDITIONS[taint.key]}{others}", f"see `kubectl describe node {node.name}`"
         if taint:
-            return f"does not tolerate {taint} of {where}{others}", f"add a toleration of {taint.key}, or use assign_to"
+            return (
+                f"does not tolerate taint {taint} of {where}{others}",
+                f"add a toleration of {taint.key}, or use assign_to",
+            )
     if not pools:
-        return "there are no node pools", "give a file that describes some"
-    return "node selector and node affinity match no pool together", "loosen one of them, or see --explain"
+        return "the cluster has no node pools", "give a file that describes its node pools: --pools FILE"
+    return "no pool matches both node selector and node affinity", "loosen one of them, or see symph plan --explain"
 
 
 def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str]:
@@ -220,7 +223,10 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     rooms = cluster.fits[demand]
     if demand in cluster.anti_affine[demand]:
         nodes = cluster.nodes_in(rooms)
-        return f"{count} pods of which two never share a node, and {nodes} nodes", "fewer replicas, or more nodes"
+        return (
+            f"needs a node for each of its {count} pods, and there are {nodes} nodes",
+            "use fewer replicas, or more nodes",
+        )
     best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))
     pool = cluster.pools[cluster.classes[best].pool]
     more = -(-missing // rooms[best])
@@ -233,5 +239,5 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     if pool.is_multi_host:
         slices = -(-missing // max(1, pool.max_nodes))
         more_pools = f"add {slices} pool{'s' if slices > 1 else ''} like {pool.name}"
-        return what, f"{more_pools} (a TPU slice never grows), or ask for less"
-    return what, f"raise max_nodes of {pool.name} by {more}, or ask for less"
+        return what, f"{more_pools} (a TPU slice never grows), or request less"
+    return what, f"raise max_nodes of {pool.name} by {more}, or request less"

@@ -46,7 +46,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
         uncertainties.append(uncertainty(pool, f"its status is {status}", "UNKNOWN"))
     uncertainties += settings.uncertainties
     if not zones and not pool.block("autoscaling").number("totalMaxNodeCount"):
-        text = "its zones are not said: one is counted, there may be more"
+        text = "its zones are not set: symph counts one, and there may be more"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
     settings = replace(settings, uncertainties=tuple(uncertainties))
     return make_pool(settings, catalog, Fields({}, config.at("machineType"), pool.faults)) if name else None
@@ -59,7 +59,7 @@ def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Ma
         name = item.text("name", required=True)
         cpus, memory = item.number("guestCpus", minimum=1), item.number("memoryMb", minimum=1)
         if cpus is None or memory is None:
-            item.fault("guestCpus and memoryMb are needed")
+            item.fault("guestCpus or memoryMb is missing")
             continue
         if name in seen:
             continue

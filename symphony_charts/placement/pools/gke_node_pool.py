@@ -86,14 +86,14 @@ def _machine_of_labels(config: NodePoolConfig) -> Machine | None:
 
 def _model_uncertainties(config: NodePoolConfig, machine: Machine) -> Iterator[Uncertainty]:
     if not machine.name:
-        text = "machine_type is not set: its labels cpu, memory_m and gpu_count are taken for the machine"
+        text = "machine_type is not set: symph reads the machine from the labels cpu, memory_m and gpu_count"
         yield Uncertainty(text=text, weight="PACKABLE", may_grow=True)
     if config.sandbox:
-        yield Uncertainty(text=f"a sandbox ({config.sandbox}) takes more of a node than is known here")
+        yield Uncertainty(text=f"a sandbox ({config.sandbox}) reserves an unknown part of a node")
     if config.confidential:
-        yield Uncertainty(text="confidential nodes keep back more memory than is known here")
+        yield Uncertainty(text="confidential nodes reserve an unknown amount of memory")
     if _is_windows(config):
-        yield Uncertainty(text="nodes of Windows keep back more memory and disk than is known here")
+        yield Uncertainty(text="Windows nodes reserve an unknown amount of memory and disk")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
         yield Uncertainty(text="GPUs show up only after a driver was installed by hand", weight="PACKABLE")
     if config.reservation and config.reservation not in config.cluster.reservations:
@@ -234,19 +234,25 @@ def _parts_of(partition: str) -> int:
 def _device_faults(machine: Machine, gpu: str, count: int, partition: str) -> Iterator[tuple[str, str]]:
     """Yield the reasons why `count` GPUs of type `gpu` on `machine` are impossible, each with a fix."""
     if partition and _parts_of(partition) == 0:
-        yield f'no GPU has partitions of "{partition}"', "sizes are such as 1g.5gb, 2g.10gb, 3g.20gb, 7g.40gb"
+        yield f'no GPU has partitions of "{partition}"', "use a size such as 1g.5gb, 2g.10gb, 3g.20gb or 7g.40gb"
     elif partition and not any(kind in (gpu or machine.gpu) for kind in _PARTITIONED):
-        yield f"{gpu or machine.gpu or 'a machine without GPUs'} has no partitions", "leave the partition size out"
+        yield f"{gpu or machine.gpu or 'a machine without GPUs'} has no partitions", "remove the partition size"
     if not count and not gpu:
         return
     limits = next((limits for name, limits in _ATTACHED.items() if gpu_matches(gpu, name)), {})
     if machine.gpus:
         if gpu and not gpu_matches(gpu, machine.gpu):
-            yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or leave the GPU out"
+            yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or remove the GPU"
         elif count and count != machine.gpus:
-            yield f"{machine.name} has {machine.gpus} GPUs, not {count}", "the machine type determines their number"
+            yield (
+                f"{machine.name} has {machine.gpus} GPUs, not {count}",
+                "remove the number: the machine type determines it",
+            )
     elif machine.family != "n1" or not limits:
-        yield f"{gpu or 'no GPU'} is attached to no {machine.family} machine", f"GPUs of n1: {', '.join(_ATTACHED)}"
+        yield (
+            f"{machine.family} machines cannot have {gpu or 'attached GPUs'}",
+            f"n1 machines can have {', '.join(_ATTACHED)}",
+        )
     elif count and machine.vcpu > limits.get(count, 0):
         allowed = ", ".join(f"{number} up to {most} vCPUs" for number, most in limits.items())
-        yield f"{machine.name} cannot have {count} of {gpu}", f"possible are {allowed}"
+        yield f"{machine.name} cannot have {count} of {gpu}", f"it can have {allowed}"

@@ -85,8 +85,8 @@ def unknown_keys(item: Fields, weight: Weight) -> Iterator[Uncertainty]:
 
 
 def _unknown_key(item: Fields, key: str, weight: Weight) -> Uncertainty:
-    what = "could close or shrink its nodes" if weight == "UNKNOWN" else "may change what it offers"
-    text = f'"{key}" is no key that is understood here, and {what} ({item.faults.position(item.at(key))})'
+    what = "may close or shrink its nodes" if weight == "UNKNOWN" else "may change what it offers"
+    text = f'symph does not know the key "{key}", which {what} ({item.faults.position(item.at(key))})'
     return Uncertainty(text=text, weight=weight)
 
 
@@ -108,7 +108,7 @@ def _addon_uncertainties(addons: Fields, key: Callable[[str], str]) -> Iterator[
     """Yield an uncertainty for each enabled add-on that runs on every node and requests an unknown amount."""
     for name, driver in _DRIVERS.items():
         if addons.block(key(name)).flag("enabled"):
-            text = f"the driver of {driver} on each node asks for what is published nowhere; --system says it"
+            text = f"the requests of the {driver} driver on each node are not published; set them with --system"
             yield replace(uncertainty(addons, text), of_system=True)
     for name, value in addons.data.items():
         if _folded(name) not in _ADDONS and value not in _NOTHING:
@@ -151,7 +151,7 @@ def cluster_settings(cluster: Fields, zones: tuple[str, ...], key: Callable[[str
 def autoscaled(cluster: Fields) -> Iterator[str]:
     """Yield why the cluster may have more pools than the file shows, in Terraform's or gcloud's spelling."""
     if cluster.flag("enable_autopilot") or cluster.block("autopilot").flag("enabled"):
-        yield "an Autopilot cluster, which makes its nodes itself"
+        yield "an Autopilot cluster creates its own nodes"
     elif cluster.block("cluster_autoscaling").flag("enabled") or cluster.block("autoscaling").flag(
         "enableNodeAutoprovisioning"
     ):
@@ -257,7 +257,7 @@ def read_node_config(
     preloads = any(disk.text("mode") == "CONTAINER_IMAGE_CACHE" for disk in config.blocks(key("secondary_boot_disks")))
     pages = config.block(key("linux_node_config")).block(key("hugepages_config"))
     reserved = config.block(key("kubelet_config")).block(key("reserved_resources_config"))
-    alone = "sole tenancy: its hosts hold no more nodes than were reserved"
+    alone = "sole tenancy limits it to the reserved hosts"
     is_sole = config.has(key("sole_tenant_config")) or config.has(key("node_group"))
     sole = [uncertainty(config, alone, "UNKNOWN")] if is_sole else []
     is_reserved = affinity.text(key("consume_reservation_type")) == "SPECIFIC_RESERVATION"
@@ -305,7 +305,7 @@ def _logging_uncertainty(config: Fields) -> Iterator[Uncertainty]:
     """Yield an uncertainty if nodes with this configuration run the larger logging agent."""
     variant = config.text("logging_variant") or config.block("loggingConfig").block("variantConfig").text("variant")
     if variant == "MAX_THROUGHPUT":
-        yield uncertainty(config, "the logging agent for high throughput asks for more than is counted here", "UNKNOWN")
+        yield uncertainty(config, "the logging agent for high throughput requests more than symph counts", "UNKNOWN")
 
 
 def _provisioning(config: Fields, flex_start: str) -> Provisioning:

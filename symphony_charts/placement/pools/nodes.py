@@ -73,7 +73,7 @@ def read_nodes(items: Iterable[Fields], faults: Faults, catalog: Catalog) -> lis
         pool = key, node.labels.get(key, "nodes")
         pools[pool].append(node)
         for pod in load[node.name].nominated[:1]:
-            text = f"node {node.name} keeps room for the pending pod {pod}, which may go elsewhere"
+            text = f"node {node.name} reserves room for the pending pod {pod}, which may run on another node"
             uncertainties[pool].append(Uncertainty(text=text, weight="PROVEN", may_grow=True))
     daemons, knows_load = sorted_items["DaemonSet"], bool(sorted_items["Pod"])
     return [
@@ -177,12 +177,12 @@ def _make_pool(
     gpu_type = labels.get("cloud.google.com/gke-accelerator", "")
     without = sum(not node.allocatable.get("nvidia.com/gpu") for node in nodes)
     if without and gpu_type:
-        text = f"{without} of {len(nodes)} nodes show no GPU yet; their driver may still be coming up"
+        text = f"{without} of {len(nodes)} nodes show no GPU; their driver may still be starting"
         uncertainties.append(Uncertainty(text=text, weight="PROVEN", may_grow=True))
-    note = "pods were not given: only system pods are subtracted"
+    note = "the input has no pods: symph subtracts only system pods"
     if not daemons and label != GKE_POOL_LABEL:
         note = (
-            "pods were not given: the requests of GKE's system pods are subtracted, although these are not GKE nodes;"
+            "the input has no pods: symph subtracts GKE's system pods, although these are not GKE nodes;"
             " give `kubectl get nodes,pods -A -o json`, or --system"
         )
     zones = sorted({node.labels.get(ZONE, "") for node in nodes} - {""})
@@ -245,7 +245,7 @@ def _tpu(labels: Mapping[str, str], chips: int) -> Tpu | None:
 
 
 ELSEWHERE = "elsewhere"
-_NEXT = "such as cpu=470m,memory=774Mi,pods=12, a file of `kubectl get daemonsets,deployments -A -o json`, or elsewhere"
+_NEXT = "give cpu=470m,memory=774Mi,pods=12, a file of `kubectl get daemonsets,deployments -A -o json`, or elsewhere"
 
 
 def with_system_amounts(pools: Pools, text: str) -> Pools:
@@ -263,7 +263,7 @@ def with_system_amounts(pools: Pools, text: str) -> Pools:
         except ValueError as error:
             raise SpecError.one(f"--system {text}: {error}", next=_NEXT) from error
     if not amounts.keys() <= {"cpu", "memory", "pods", "ephemeral-storage"}:
-        raise SpecError.one(f"--system {text}: only cpu, memory, pods and ephemeral-storage can be set", next=_NEXT)
+        raise SpecError.one(f"--system {text}: it sets only cpu, memory, pods and ephemeral-storage", next=_NEXT)
     return replace(pools, pools=tuple(_with(pool, {**pool.system, **amounts}) for pool in pools.pools))
 
 
@@ -278,7 +278,7 @@ def with_system_objects(pools: Pools, data: object, name: str) -> Pools:
     daemons = [item for item in items if item.text("kind") == "DaemonSet"]
     deployments = [item.data for item in items if item.text("kind") in ("Deployment", "StatefulSet")]
     if not daemons and not deployments:
-        raise SpecError.one("no DaemonSets and no Deployments in this file", at=name, next=_NEXT)
+        raise SpecError.one("this file has no DaemonSets or Deployments", at=name, next=_NEXT)
     changed = pools.pools
     if daemons:
         changed = tuple(_with(pool, daemon_requests(daemons, pool.labels, pool.taints)) for pool in pools.pools)

@@ -37,9 +37,9 @@ _INNER = {"gpu": {"type", "count", "partition", "sharing", "clients"}, "taints":
 def read_plain(top: Fields, catalog: Catalog) -> Pools:
     """Return the pools of a pools.yaml; `kube_system: elsewhere`: kube-system's Deployments run on other pools."""
     for key in sorted(set(top.data) - {"pools", "kube_system"}):
-        top.fault(f'unknown key "{key}"', key, "known are pools and kube_system")
+        top.fault(f'unknown key "{key}"', key, "the keys are pools and kube_system")
     if top.text("kube_system") not in ("", "here", "elsewhere"):
-        top.fault(f'unknown kube_system "{top.text("kube_system")}"', "kube_system", "here or elsewhere")
+        top.fault(f'unknown kube_system "{top.text("kube_system")}"', "kube_system", "use here or elsewhere")
     pools: list[Pool | None] = []
     for item in top.blocks("pools"):
         _refuse_unknown(item, _KNOWN)
@@ -54,7 +54,7 @@ def read_plain(top: Fields, catalog: Catalog) -> Pools:
         elif item.has("machine_type"):
             pools.append(_modelled(item, name, catalog))
         else:
-            item.fault("machine_type or allocatable is needed")
+            item.fault("machine_type or allocatable is missing")
     workloads = () if top.text("kube_system") == "elsewhere" else None
     return Pools(pools=tuple(filter(None, pools)), workloads=workloads)
 
@@ -63,7 +63,7 @@ def _refuse_unknown(item: Fields, known: Set[str]) -> None:
     for key in sorted(item.data.keys() - known):
         similar = (name for name in sorted(known) if name.startswith(key) or name.endswith(key))
         meant = next(similar, nearest(key, known))
-        hint = f'did you mean "{meant}"?' if meant else f"known are {', '.join(sorted(known))}"
+        hint = f'did you mean "{meant}"?' if meant else f"the keys are {', '.join(sorted(known))}"
         item.fault(f'unknown key "{key}"', key, hint)
 
 
@@ -73,7 +73,7 @@ def _count(item: Fields) -> tuple[int, int]:
         return fixed, fixed
     high = item.number("max_nodes")
     if high is None:
-        item.fault("max_nodes (or nodes) is needed")
+        item.fault("max_nodes (or nodes) is missing")
     return item.number("min_nodes") or 0, high or 0
 
 
@@ -81,7 +81,7 @@ def _provisioning(item: Fields) -> Provisioning:
     wanted = item.text("provisioning") or "standard"
     known = next((kind for kind in get_args(Provisioning) if kind == wanted), None)
     if known is None:
-        item.fault(f'unknown provisioning "{wanted}"', "provisioning", "standard, spot, preemptible or flex-start")
+        item.fault(f'unknown provisioning "{wanted}"', "provisioning", "use standard, spot, preemptible or flex-start")
     return known or "standard"
 
 
@@ -121,7 +121,7 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
 def _selector(item: Fields) -> tuple[str, str] | None:
     chosen = item.mapping("selector")
     if len(chosen) > 1:
-        item.fault("one label is enough", "selector")
+        item.fault("the selector has more than one label", "selector")
     return next(iter(chosen.items()), None)
 
 
@@ -136,7 +136,7 @@ def _stated(item: Fields, name: str) -> Pool:
     gpu = item.block("gpu")
     for needed in ("cpu", "memory"):
         if needed not in offered:
-            item.fault(f"allocatable.{needed} is needed", "allocatable")
+            item.fault(f"allocatable.{needed} is missing", "allocatable")
     return Pool(
         name=name,
         source=item.faults.source(item.path),

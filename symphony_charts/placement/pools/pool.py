@@ -12,7 +12,7 @@ from symphony_charts.placement.allocatable import Amounts, memory_margin
 from symphony_charts.placement.catalog import Catalog, default_catalog
 
 # Advice for clusters whose pools no reader can read.
-ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml that says `allocatable`"
+ELSEWHERE = "give `kubectl get nodes -o json`, or a pools.yaml with `allocatable`"
 GKE_POOL_LABEL = "cloud.google.com/gke-nodepool"
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -82,7 +82,7 @@ def _pools(data: object, faults: Faults, variables: Mapping[str, object], catalo
     result = reader(data, faults, catalog, variables)
     faults.check()
     for twice in sorted(n for n, count in Counter(pool.name for pool in result.pools).items() if count > 1):
-        faults.add(f'two pools are named "{twice}"', "", "pool names tell pools apart")
+        faults.add(f'two pools are named "{twice}"', "", "give each pool its own name")
     faults.check()
     return replace(
         result, source=faults.file, catalog=catalog if result.catalog.origin == "shipped" else result.catalog
@@ -99,7 +99,7 @@ def _reader_of(data: object, name: str) -> _Reader:
             return _read_kubernetes
         if not first or "config" in first:
             return _read_node_pools
-        raise SpecError.one("these are no node pools of GKE", at=name, next=ELSEWHERE)
+        raise SpecError.one("this is not a list of GKE node pools", at=name, next=ELSEWHERE)
     if isinstance(data, dict):
         for keys, kind in _REMOVED:
             if all(key in data for key in keys):
@@ -156,7 +156,7 @@ def _parse(text: str, name: str) -> object:
         try:
             return msgspec.json.decode(text)
         except msgspec.DecodeError as error:
-            raise SpecError.one(f"no valid JSON: {error}", at=name) from error
+            raise SpecError.one(f"the file is not valid JSON: {error}", at=name) from error
     try:
         return load(text)
     except SpecError as error:
@@ -188,7 +188,7 @@ def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[
     if "NodePool" in kinds:
         faults.add("Karpenter chooses the machines of a NodePool itself, so its nodes are unknown", "", ELSEWHERE)
     elif "Node" not in kinds:
-        faults.add(f"no Node among {', '.join(sorted(kinds)) or 'nothing'}", "", ELSEWHERE)
+        faults.add(f"the file has no Node, only {', '.join(sorted(kinds)) or 'an empty list'}", "", ELSEWHERE)
     live = [item for item in items if item.text("kind") in ("Node", "Pod", "DaemonSet")]
     pools = read_nodes(live, faults, catalog)
     limits = [
@@ -255,7 +255,7 @@ def user_catalog() -> Catalog:
     try:
         machines = decode_json(path.read_bytes(), tuple[Machine, ...])
     except msgspec.MsgspecError as error:
-        hint = "write it again with `symph catalog refresh FILE`, or delete it"
+        hint = "write it again: symph catalog refresh FILE, or delete it"
         raise SpecError.one(f"the machine list is damaged: {error}", at=str(path), next=hint) from error
     return default_catalog().extended(machines, str(path))
 
@@ -269,9 +269,11 @@ def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None 
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise SpecError.one(f"no cluster file {path}", next="give the file that describes your node pools") from error
+        raise SpecError.one(
+            f"the file of node pools {path} does not exist", next="give a file that describes your node pools"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecError.one(f"cannot read the cluster file: {error}", at=str(path)) from error
+        raise SpecError.one(f"cannot read the file of node pools: {error}", at=str(path)) from error
     return read_pools(text, str(path), variables=variables, catalog=user_catalog())
 
 

@@ -63,7 +63,7 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
     if not pool.block("autoscaling").number("total_max_node_count"):
         uncertainties += zone_uncertainties
     if not any(pool.has(key) for key in ("autoscaling", "node_count", "initial_node_count")):
-        text = "the number of nodes is not set: none is counted, there may be some"
+        text = "the number of nodes is not set: symph counts none, and there may be some"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
     settings = replace(settings, uncertainties=tuple(uncertainties))
     return make_pool(settings, catalog, Fields({}, config.at("machine_type"), pool.faults)) if shown else None
@@ -75,7 +75,7 @@ def _where(pool: Fields, cluster: ClusterSettings) -> tuple[tuple[str, ...], tup
     if zones:
         return zones, ()
     where = f"region {location}" if location else "this pool"
-    text = f"the zones of {where} are not said: one is counted, there may be more"
+    text = f"the zones of {where} are not set: symph counts one, and there may be more"
     return (location,) if location else (), (uncertainty(pool, text, "PROVEN", may_grow=True),)
 
 
@@ -148,4 +148,6 @@ def _refuse_unknown(file: Fields, resource: Fields) -> None:
         if change.text("address") == address and isinstance(unknown, list):
             for block in unknown:
                 if isinstance(block, dict) and block.get("machine_type") is True:
-                    resource.fault("machine_type is known only after apply", "", "apply first, then give the state")
+                    resource.fault(
+                        "machine_type is known only after apply", "", "apply the plan first, then give the state"
+                    )

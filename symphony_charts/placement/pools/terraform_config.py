@@ -36,7 +36,7 @@ def read_config(data: dict[str, object], faults: Faults, catalog: Catalog, varia
     for path, _, body in _blocks(data, "module"):
         source = str(body.get("source", ""))
         if "kubernetes-engine" in source or not {"node_pools", "node_config"}.isdisjoint(body):
-            faults.add(f"the node pools of module {source} are not read", path, _PLAN)
+            faults.add(f"symph cannot read the node pools of module {source}", path, _PLAN)
     return pools_of_resources(resources, catalog, faults)
 
 
@@ -52,7 +52,7 @@ def _is_single(fields: Fields) -> bool:
     """Return True if the resource and its blocks are not repeated; else note a fault."""
     keys = *(key for key in ("for_each", "count") if key in fields.data), *(("dynamic",) * _has_dynamic(fields.data))
     if keys:
-        fields.fault(f"{keys[0]} repeats a part of this resource, which only Terraform resolves", "", _PLAN)
+        fields.fault(f"{keys[0]} repeats a part of this resource, and only Terraform can resolve it", "", _PLAN)
     return not keys
 
 

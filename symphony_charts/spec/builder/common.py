@@ -30,8 +30,8 @@ def clean_name(name: object, what: str) -> str:
     """Return `name` sanitised. Raises SpecError if it is empty, no text, or still no DNS label."""
     clean = sanitize(name) if isinstance(name, str) else ""
     if not DNS_LABEL.fullmatch(clean):
-        next_step = "use lower-case letters, digits and dashes, a letter or digit first and last"
-        raise SpecError.one(f"{name!r} cannot be the name of {what}", "name", next_step)
+        next_step = "use lower-case letters, digits and dashes; begin and end with a letter or digit"
+        raise SpecError.one(f"{name!r} is not a valid name of {what}", "name", next_step)
     return clean
 
 
@@ -48,7 +48,7 @@ def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call
         field = ALIASES.get(key, key)
         if field not in names:
             next_step = hint(key, choices, f"known: {', '.join(choices)}")
-            problems.append(Problem(what=f'{call} takes no "{key}"', path=key, next=next_step))
+            problems.append(Problem(what=f'{call} has no option "{key}"', path=key, next=next_step))
         elif value is not None:
             fields[field] = value
     if problems:

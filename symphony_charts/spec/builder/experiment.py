@@ -49,7 +49,8 @@ class ExperimentSpec:
         fields = known_fields(given, Experiment, f"experiment {name!r}")
         for field in ("processes", "groups", "order"):
             if field in fields:
-                raise SpecError.one(f'an experiment is not made with "{field}"', field, "add them, or use load_dict")
+                what = f'the constructor of an experiment takes no "{field}"'
+                raise SpecError.one(what, field, "add them afterwards, or use load_dict")
         owner = fields.get("owner")
         self.name = prefix_owner(clean_name(name, "an experiment"), sanitize(owner) if isinstance(owner, str) else None)
         self._data: Data = {field: builtins_of(value) for field, value in fields.items()}
@@ -89,9 +90,12 @@ class ExperimentSpec:
     def add_process(self, process: ProcessSpec, lone: bool = True) -> None:
         """Add a process that does not belong to a group or experiment yet. `lone` must be True, as in Symphony."""
         if not lone:
-            raise SpecError.one(f'"{process.name}" is not lone', process.name, "add it to its group instead")
+            what = f'process "{process.name}" has lone=False'
+            raise SpecError.one(what, process.name, "add it to its group instead")
         if process.experiment is not None or process.group is not None:
-            raise SpecError.one(f'the process "{process.name}" already has its place', process.name, "make another one")
+            raise SpecError.one(
+                f'the process "{process.name}" already belongs to an experiment', process.name, "create another one"
+            )
         self._check_free(process.name, "process")
         process.standalone = True
         self._processes[process.name] = process
@@ -113,7 +117,9 @@ class ExperimentSpec:
     def add_process_group(self, group: ProcessGroupSpec) -> None:
         """Add a group that does not belong to an experiment yet, with its processes."""
         if group.experiment is not None:
-            raise SpecError.one(f'the group "{group.name}" already has its place', group.name, "make another one")
+            raise SpecError.one(
+                f'the group "{group.name}" already belongs to an experiment', group.name, "create another one"
+            )
         self._check_free(group.name, "group")
         group.experiment = self
         self._groups[group.name] = group
@@ -158,7 +164,9 @@ class ExperimentSpec:
         """Declare a volume for mounts. Raises SpecError if the name already has other content."""
         volumes = cast("Data", self._data.setdefault("volumes", {}))
         if volumes.setdefault(name, data := builtins_of(volume)) != data:
-            raise SpecError.one(f'the volume "{name}" has two contents', f"volumes.{name}", "use another name")
+            raise SpecError.one(
+                f'the volume "{name}" has two different contents', f"volumes.{name}", "use another name"
+            )
 
     def add_config(self, name: str, text: str | ConfigFile | None = None, **fields: Unpack[ConfigFields]) -> None:
         """Put a configuration file at /etc/symph/config/`name` of every process.
@@ -261,7 +269,7 @@ class ExperimentSpec:
         taken = "process" if name in self._processes else "group" if name in self._groups else None
         if taken is not None:
             next_step = "give one of them another name"
-            raise SpecError.one(f'the experiment has a {taken} "{name}" already', f"{what}.{name}", next_step)
+            raise SpecError.one(f'the experiment already has a {taken} "{name}"', f"{what}.{name}", next_step)
 
     def _local(self) -> Data:
         return cast("Data", self._data.setdefault("local", {}))
@@ -277,5 +285,5 @@ def _range(ports: object) -> object:
         numbers = sorted(cast("Iterable[int]", ports))
         if numbers == list(range(numbers[0], numbers[-1] + 1)) or len(numbers) == 2:
             return [numbers[0], numbers[-1]]
-        raise SpecError.one("the ports have gaps", "port_range", "give the lowest and the highest port")
+        raise SpecError.one("the ports must be consecutive", "port_range", "give the lowest and the highest port")
     return ports

@@ -74,7 +74,7 @@ class OverlayView(MutableMapping[str, Any]):
 
     def __delitem__(self, key: str) -> None:
         where = ".".join(str(step) for step in (*self._path, key))
-        next_step = "set it to what it should be; an overlay only adds and replaces"
+        next_step = "set another value: an overlay only adds and replaces"
         raise SpecError.one(f"`{key}` cannot be deleted from the emitted {self._kind}", where, next_step)
 
     def __getattr__(self, key: str) -> Any:

@@ -81,8 +81,8 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         names = self._list("connects")
         for name, port in _services(spec, f"{self.name}.connects").items():
             if port is not None:
-                next_step = "fix the port where the service is bound"
-                raise SpecError.one(f'connects to "{name}" on a port of its own', f"{self.name}.connects", next_step)
+                next_step = "set the port in the process that binds the service"
+                raise SpecError.one(f'connects to "{name}" on its own port', f"{self.name}.connects", next_step)
             if name not in names:
                 names.append(name)
 
@@ -216,11 +216,11 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
 
     def _check_pod(self, verb: str) -> None:
         if self.group is not None:
-            what = f'{verb} is a setting of the pod, and "{self.name}" shares its pod with group "{self.group.name}"'
+            what = f'{verb} is a setting of the pod, and "{self.name}" is in group "{self.group.name}"'
             raise SpecError.one(what, f"groups.{self.group.name}.processes.{self.name}", "set it on the group")
         if not self.standalone:
-            what = f'{verb} is a setting of the pod, and "{self.name}" was made with standalone=False'
-            raise SpecError.one(what, self.name, "set it on the group that it is meant for")
+            what = f'{verb} is a setting of the pod, and "{self.name}" has standalone=False'
+            raise SpecError.one(what, self.name, "set it on the group of the process")
 
     def _add_mount(self, mount: Data) -> None:
         mounts = self._list("mounts")
@@ -237,7 +237,7 @@ def _services(spec: object, path: str) -> dict[str, int | None]:
         for item in spec:
             services.update(_services(item, path))
         return services
-    raise SpecError.one(f"{spec!r} is no service", path, "give a name, a list of names, or {name: port}")
+    raise SpecError.one(f"{spec!r} is not a service", path, "give a name, a list of names, or {name: port}")
 
 
 def _words(text: str | Iterable[object]) -> list[object]:
@@ -276,7 +276,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
     def set(self, **fields: Unpack[PodFields]) -> None:
         """Set pod-level fields by name; None leaves a field as it is."""
         if "processes" in fields:
-            raise SpecError.one("processes are added by new_process or add_process", self.name)
+            raise SpecError.one("add processes with new_process or add_process", self.name)
         self._data.update(deepcopy(known_fields(fields, ProcessGroup, f'process group "{self.name}"')))
 
     def new_process(
@@ -291,11 +291,14 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
         """Add a process that does not belong to a group or experiment yet."""
         path = f"groups.{self.name}.processes.{process.name}"
         if process.group is not None or process.experiment is not None:
-            raise SpecError.one(f'the process "{process.name}" already has its place', path, "make another one")
+            what = f'the process "{process.name}" already belongs to a group or an experiment'
+            raise SpecError.one(what, path, "create another one")
         if process.name in self._processes:
-            raise SpecError.one(f'the group has a process "{process.name}" already', path, "give it another name")
+            raise SpecError.one(f'the group already has a process "{process.name}"', path, "give it another name")
         if settings := process._pod_fields():
-            what = f'{", ".join(settings)} of process "{process.name}" belong to the pod, which is the group\'s'
+            what = (
+                f'{", ".join(settings)} of process "{process.name}" are settings of the pod, which belongs to the group'
+            )
             raise SpecError.one(what, path, f'set them on the group "{self.name}"')
         process.group, process.standalone = self, False
         self._processes[process.name] = process
@@ -368,4 +371,4 @@ def find_named(named: Mapping[str, Any], name: str, what: str) -> Any:
     """Return the entry `name`. Raises NotFound with the nearest name."""
     if name in named:
         return named[name]
-    raise NotFound(f'no {what} is called "{name}"', next=hint(name, named, f"there are: {', '.join(named) or 'none'}"))
+    raise NotFound(f'unknown {what} "{name}"', next=hint(name, named, f"there are: {', '.join(named) or 'none'}"))

@@ -106,7 +106,7 @@ def _character_faults(value: object, path: str) -> Iterator[Problem]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if isinstance(key, str) and _FORBIDDEN.search(key):
-                what = f"the key {key!r} holds a character that a spec cannot contain"
+                what = f"the key {key!r} contains a character that a spec cannot contain"
                 yield Problem(what=what, path=path, next="rename it")
             yield from _character_faults(item, join(path, str(key)))
     elif isinstance(value, (list, tuple)):
@@ -116,16 +116,17 @@ def _character_faults(value: object, path: str) -> Iterator[Problem]:
 
 def _overlay_faults(value: object, path: str) -> Iterator[Problem]:
     if value is None:
-        yield Problem(what="an overlay holds no null", path=path, next="an overlay adds and replaces; drop the key")
+        step = "remove the key: an overlay only adds and replaces"
+        yield Problem(what="an overlay cannot contain null", path=path, next=step)
     elif isinstance(value, bool | str):
         return
     elif isinstance(value, int):
         if abs(value) > _LARGEST_INTEGER:
-            what = f"{value} is above 2^53 and would be rounded on the way"
+            what = f"{value} is above 2^53, and JSON would round it"
             yield Problem(what=what, path=path, next="write it as text, in quotes")
     elif isinstance(value, float):
         if not math.isfinite(value):
-            yield Problem(what=f"{value} is no number of JSON", path=path, next="write it as text, in quotes")
+            yield Problem(what=f"{value} is not a JSON number", path=path, next="write it as text, in quotes")
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
@@ -135,7 +136,8 @@ def _overlay_faults(value: object, path: str) -> Iterator[Problem]:
         for index, item in enumerate(value):
             yield from _overlay_faults(item, join(path, index))
     else:
-        yield Problem(what=f"{type(value).__name__} cannot be written as YAML", path=path, next="use plain data")
+        what = f"{type(value).__name__} cannot be written as YAML"
+        yield Problem(what=what, path=path, next="use texts, numbers, lists and maps")
 
 
 _CHECKS = (

@@ -85,11 +85,11 @@ def name_faults(experiment: Experiment) -> Iterator[Problem]:
         path = join("groups", group)
         yield from _label_faults(group, path, _POD_LENGTH)
         if not settings.processes:
-            yield Problem(what=f'the group "{group}" is empty', path=path, next="add `processes:` to it, or drop it")
+            yield Problem(what=f'the group "{group}" is empty', path=path, next="add `processes:` to it, or remove it")
         for name in settings.processes:
             yield from _label_faults(name, f"{path}.processes.{name}", _LABEL_LENGTH)
         if group in experiment.processes:
-            what = f'"{group}" names a group and a lone process: both would be a pod of that name'
+            what = f'"{group}" is a group and a lone process: their pods would have the same name'
             yield Problem(what=what, path=f"processes.{group}", next="rename one of them")
     for name in experiment.processes:
         yield from _label_faults(name, f"processes.{name}", _POD_LENGTH)
@@ -111,7 +111,7 @@ def object_name_faults(name: str, path: str) -> Iterator[Problem]:
     """Yield a fault if no Kubernetes object can have the name."""
     if not OBJECT_NAME.fullmatch(name) or len(name) > 253:
         next_step = "use lower-case letters, digits, dashes and dots"
-        yield Problem(what=f'"{name}" cannot be the name of a Kubernetes object', path=path, next=next_step)
+        yield Problem(what=f'"{name}" is not a valid name of a Kubernetes object', path=path, next=next_step)
 
 
 def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:
@@ -121,12 +121,12 @@ def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:
             path = f"{pod.path}.names[{index}]"
             yield from _label_faults(name, path, _LABEL_LENGTH, starts_with_letter=True)
             if name == "localhost":
-                yield Problem(what='"localhost" is every pod itself', path=path, next="choose another name")
+                yield Problem(what='"localhost" always means the pod itself', path=path, next="choose another name")
             if (other := named.setdefault(name, pod.name)) != pod.name:
-                what = f'"{name}" is a name of "{other}" and of "{pod.name}"'
-                yield Problem(what=what, path=path, next="let it lead to one of them")
+                what = f'"{name}" is a name of both "{other}" and "{pod.name}"'
+                yield Problem(what=what, path=path, next="remove it from one of them")
             elif name in pod.settings.names[:index]:
-                yield Problem(what=f'"{name}" appears twice', path=path, next="drop one of them")
+                yield Problem(what=f'"{name}" appears twice', path=path, next="remove one of them")
 
 
 def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> dict[str, _Value]:
@@ -154,11 +154,11 @@ def _with_clean_refs(processes: Mapping[str, Process]) -> dict[str, Process]:
 def _label_faults(name: str, path: str, limit: int, starts_with_letter: bool = False) -> Iterator[Problem]:
     pattern = SERVICE_NAME if starts_with_letter else DNS_LABEL
     if not pattern.fullmatch(name):
-        first = "a letter" if starts_with_letter else "a letter or digit"
-        next_step = f"use lower-case letters, digits and dashes, {first} first, a letter or digit last"
-        yield Problem(what=f'"{name}" cannot be a name', path=path, next=next_step)
+        ends = "begin with a letter, end" if starts_with_letter else "begin and end"
+        next_step = f"use lower-case letters, digits and dashes; {ends} with a letter or digit"
+        yield Problem(what=f'"{name}" is not a valid name', path=path, next=next_step)
     elif len(name) > limit:
-        what = f'"{name}" has {len(name)} characters; {limit} fit into the names of the objects made of it'
+        what = f'"{name}" has {len(name)} characters; names of its objects allow {limit}'
         yield Problem(what=what, path=path, next="shorten it")
 
 
@@ -173,7 +173,7 @@ def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Ite
     for index, ref in enumerate(experiment.done_when):
         end = table.find(ref, f"done_when[{index}]")
         if end is not None and end.process.lifecycle == "service":
-            what = f'"{ref}" is a service and never ends by itself'
+            what = f'"{ref}" is a service, which never ends'
             yield Problem(what=what, path=f"done_when[{index}]", next="name finite processes")
     yield from _order_faults(experiment.order, table)
     for index, secret in enumerate(experiment.secrets):
@@ -183,7 +183,7 @@ def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Ite
     for name, step in experiment.prepare.items():
         for index, pod in enumerate(step.groups):
             if pod not in pods:
-                what, next_step = f'no group or lone process is called "{pod}"', name_hint(pod, pods)
+                what, next_step = f'unknown group or lone process "{pod}"', name_hint(pod, pods)
                 yield Problem(what=what, path=f"prepare.{name}.groups[{index}]", next=next_step)
     for kind in used_kinds(experiment.workload).values():
         yield from kind.faults(experiment)
@@ -212,11 +212,11 @@ class _Table:
             return matches[0]
         if matches:
             choices = ", ".join(f"{entry.ref.pod}/{entry.ref.process}" for entry in matches)
-            what = f'"{ref}" fits several processes: {choices}'
+            what = f'"{ref}" matches several processes: {choices}'
             self.problems.append(Problem(what=what, path=path, next="name it as group/process"))
         else:
             names = [name for name in self._by_name if "/" not in name]
-            what = f'no process is called "{ref}"'
+            what = f'unknown process "{ref}"'
             self.problems.append(Problem(what=what, path=path, next=name_hint(ref, names)))
         return None
 
@@ -230,7 +230,7 @@ def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
         if entry is None:
             continue
         if entry.path in seen:
-            yield Problem(what=f'"{ref}" appears twice in the order', path=f"order[{index}]", next="drop one of them")
+            yield Problem(what=f'"{ref}" appears twice in the order', path=f"order[{index}]", next="remove one of them")
         seen.add(entry.path)
 
 
@@ -245,12 +245,12 @@ def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], entries: Sequenc
         first = cycle.index(next(entry for entry in entries if entry in cycle))
         trail = [*cycle[first:], *cycle[: first + 1]]
         what = f"processes wait for each other: {' -> '.join(str(entry.ref) for entry in trail)}"
-        yield Problem(what=what, path=f"{trail[0].path}.after", next="let one of them start first")
+        yield Problem(what=what, path=f"{trail[0].path}.after", next="remove one of these waits")
 
 
 def name_hint(name: str, choices: Sequence[str] | set[str]) -> str:
     """Return the next step for an unknown name: the probable name, or a list of all."""
-    return hint(name, choices, f"there are: {', '.join(sorted(choices)[:12]) or 'none'}")
+    return hint(name, choices, f"choose one of: {', '.join(sorted(choices)[:12]) or 'none'}")
 
 
 # Kubernetes' strict rule; not every cluster enables the relaxed one, which allows nearly everything.
@@ -287,8 +287,8 @@ def symph_reference_faults(experiment: Experiment, entries: list[ProcessEntry]) 
             for path, text in _texts(value, f"{entry.path}.{field}"):
                 for name in _REFERENCE.findall(text):
                     if name.startswith("SYMPH_") and name not in known | {"SYMPH_METRICS"}:
-                        what = f'"$({name})" is no variable that symph sets'
-                        step = hint(name, known, "docs/variables.md lists them; a service is known by what it `binds`")
+                        what = f'"$({name})" is not a variable that symph sets'
+                        step = hint(name, known, "see docs/variables.md; a service has the name that a process `binds`")
                         yield Problem(what=what, path=path, next=step)
 
 
@@ -313,10 +313,10 @@ def _faults(env: Mapping[str, EnvValue], path: str, others: Mapping[str, EnvValu
     for name, value in env.items():
         here = f"{path}.{name}"
         if not _NAME.fullmatch(name):
-            next_step = "use letters, digits, underscores, dots and dashes, no digit first"
-            yield Problem(what=f'"{name}" cannot be the name of a variable', path=here, next=next_step)
+            next_step = "use letters, digits, underscores, dots and dashes; do not begin with a digit"
+            yield Problem(what=f'"{name}" is not a valid name of a variable', path=here, next=next_step)
         elif name in RESERVED:
-            what = f'"{name}" identifies the process and cannot be set'
+            what = f'"{name}" identifies the process; a spec cannot set it'
             yield Problem(what=what, path=here, next="choose another name")
         if isinstance(value, EnvSource):
             yield from _source_faults(value, here)
@@ -332,14 +332,15 @@ def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: 
     for reference in filter(None, _REFERENCE.findall(value)):
         other = env.get(reference)
         if isinstance(other, str) and "$(" in other and reference_order(reference) >= reference_order(name):
-            what = f'"{name}" refers to ' + ("itself" if reference == name else f'"{reference}", which is set after it')
-            next_step = "variables with references are set in the order of their names: rename one of them"
+            what = f'"{name}" refers to ' + ("itself" if reference == name else f'"{reference}", which is set later')
+            next_step = "rename one of them: symph sets variables with references in the order of their names"
             yield Problem(what=what, path=path, next=next_step)
 
 
 def _source_faults(source: EnvSource, path: str) -> Iterator[Problem]:
-    yield from choice_faults(source, ("secret", "config", "field", "resource"), path, "a value comes from one place")
+    kinds = ("secret", "config", "field", "resource")
+    yield from choice_faults(source, kinds, path, "a value needs exactly one source")
     if source.key is None and (source.secret is not None or source.config is not None):
-        yield Problem(what="which key of it?", path=path, next="add `key:`")
+        yield Problem(what="the source has no `key`", path=path, next="add `key:`")
     elif source.key is not None and source.secret is None and source.config is None:
-        yield Problem(what="only a Secret or ConfigMap has keys", path=f"{path}.key", next="drop it")
+        yield Problem(what="`key` is only for a Secret or ConfigMap", path=f"{path}.key", next="remove it")

@@ -83,18 +83,20 @@ def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
     for path, image in [("image", experiment.image), *((f"{path}.image", one.image) for path, _, one in programs)]:
         if image and (re.search(r"\s|://", image)):
             step_out = "write it as [registry/]name[:tag][@digest], without blanks and https://"
-            yield Problem(what=f'"{image}" is no image', path=path, next=step_out)
+            yield Problem(what=f'"{image}" is not a valid image name', path=path, next=step_out)
     for path, name, program in programs:
         if not experiment.image and not program.image:
             next_step = f"set `{path}.image`, or `image` for the whole experiment"
             yield Problem(what=f"{name} has no image", path=f"{path}.image", next=next_step)
         if program.cwd and not program.cwd.startswith("/"):
-            what = f'"{program.cwd}" is no absolute path, and no container starts in any other'
-            yield Problem(what=what, path=f"{path}.cwd", next="write it from / on; `local.cwd` is that of this machine")
+            what = f'"{program.cwd}" is not an absolute path, and a container needs one'
+            yield Problem(
+                what=what, path=f"{path}.cwd", next="write the whole path, from /; for local runs: `local.cwd`"
+            )
     for pod in pods_of(experiment).values():
         if pod.processes and not pod.is_finite and pod.settings.restart in ("never", "on-failure"):
-            what = f"a pod of services is always restarted on a cluster, never `restart: {pod.settings.restart}`"
-            yield Problem(what=what, path=f"{pod.path}.restart", next="drop it, or make the process finite")
+            what = f"a cluster always restarts a pod of services; it does not allow `restart: {pod.settings.restart}`"
+            yield Problem(what=what, path=f"{pod.path}.restart", next="remove it, or make the process finite")
 
 
 def _grouped_faults(entry: ProcessEntry) -> Iterator[Problem]:
@@ -117,27 +119,27 @@ def _pool_faults(pod: Pod) -> Iterator[Problem]:
         pools.setdefault(pool, member)
         if len(pools) > 1 and pools[pool] == member:
             other = next(iter(pools))
-            what = f'group "{pod.name}" is one pod, but "{pools[other]}" is sent to {other} and "{member}" to {pool}'
+            what = f'group "{pod.name}" is one pod, but "{pools[other]}" asks for {other} and "{member}" for {pool}'
             path = f"{pod.path}.processes.{member}.assign_to.node_pool_name"
-            yield Problem(what=what, path=path, next="name one pool for all of them, or take it out of the group")
+            yield Problem(what=what, path=path, next="use one pool for all, or move one process out of the group")
 
 
 def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Iterator[Problem]:
     least = {"replicas": 0, "min_replicas": 0, "retries": 0, "grace_period": 0, "deadline": 1}
     yield from small_faults(settings, least, path)
     if settings.replicas > _MOST_REPLICAS:
-        what = f"{settings.replicas:,} replicas; an indexed Job runs {_MOST_REPLICAS:,} at most"
+        what = f"{settings.replicas:,} replicas; an indexed Job allows at most {_MOST_REPLICAS:,}"
         yield Problem(what=what, path=f"{path}.replicas", next="lower it")
     if settings.min_replicas is not None and settings.min_replicas > settings.replicas:
-        what = f"at least {settings.min_replicas} of {settings.replicas} replicas is impossible"
-        yield Problem(what=what, path=f"{path}.min_replicas", next="raise `replicas`, or lower it")
+        what = f"min_replicas is {settings.min_replicas}, above `replicas`, {settings.replicas}"
+        yield Problem(what=what, path=f"{path}.min_replicas", next="raise `replicas`, or lower `min_replicas`")
     if settings.restart == "always" and is_finite:
-        what = "`restart: always` would run finite work for ever"
+        what = "`restart: always` would restart a finite process forever"
         next_step = "set `lifecycle: service`, or restart: on-failure or never"
         yield Problem(what=what, path=f"{path}.restart", next=next_step)
     if settings.until and is_finite:
-        what = "`until` is for pods of services; this one ends by itself"
-        yield Problem(what=what, path=f"{path}.until", next="leave it out")
+        what = "`until` is only for pods of services, and this pod is finite"
+        yield Problem(what=what, path=f"{path}.until", next="remove it")
     yield from _label_faults(settings.labels, f"{path}.labels", with_values=True, ours=OUR_DOMAINS)
     yield from _label_faults(settings.annotations, f"{path}.annotations", with_values=False, ours=OUR_DOMAINS[:1])
     yield from _label_faults(settings.node_selector, f"{path}.node_selector", with_values=True)
@@ -148,32 +150,33 @@ def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Itera
 
 def _toleration_faults(toleration: Toleration, path: str) -> Iterator[Problem]:
     if toleration.operator == "Exists" and toleration.value:
-        yield Problem(what="`Exists` takes no value", path=f"{path}.value", next="drop it, or use operator Equal")
+        what = "a toleration with `Exists` cannot have a value"
+        yield Problem(what=what, path=f"{path}.value", next="remove the value, or use operator Equal")
     if not toleration.key and toleration.operator != "Exists":
         yield Problem(
-            what="which taint is tolerated?", path=f"{path}.key", next="add `key:`, or operator Exists for all"
+            what="the toleration has no key", path=f"{path}.key", next="add `key:`, or operator Exists for all"
         )
     if toleration.seconds is not None and toleration.effect != "NoExecute":
-        what = "`seconds` counts for the effect NoExecute alone"
-        yield Problem(what=what, path=f"{path}.seconds", next="drop it, or set effect: NoExecute")
+        what = "`seconds` applies only to effect NoExecute"
+        yield Problem(what=what, path=f"{path}.seconds", next="remove it, or set effect: NoExecute")
 
 
 def _command_faults(process: Process | Step, path: str) -> Iterator[Problem]:
     if process.cmds is not None and (process.command is not None or process.args is not None):
         other = "command" if process.command is not None else "args"
-        what = f"`cmds` are run by a shell in place of a command, so `{other}` has no place beside them"
+        what = f"a shell runs `cmds`, so `{other}` has no effect beside them"
         yield Problem(what=what, path=f"{path}.cmds", next=f"keep `cmds`, or `{other}`")
     for field in ("command", "cmds"):
         if getattr(process, field) == []:
-            yield Problem(what=f"`{field}` is empty", path=f"{path}.{field}", next="say what to run, or drop it")
+            yield Problem(what=f"`{field}` is empty", path=f"{path}.{field}", next="set it, or remove it")
     if isinstance(process, Process) and process.local is not None:
         local = process.local
         if local.cmds is not None and (local.command is not None or local.args is not None):
-            what = "`cmds` are run by a shell in place of a command"
+            what = "a shell runs `cmds` instead of a command"
             yield Problem(what=what, path=f"{path}.local.cmds", next="keep `cmds`, or command and args")
         elif local.args is not None and local.command is None and process.cmds is not None:
-            what = "`args` are those of a command, and `cmds` are run here"
-            yield Problem(what=what, path=f"{path}.local.args", next="say `local.command`, too, or drop them")
+            what = "`args` belong to a command, and a local run uses `cmds`"
+            yield Problem(what=what, path=f"{path}.local.args", next="set `local.command` too, or remove `args`")
     yield from _shell_faults(process, path)
 
 
@@ -193,7 +196,7 @@ def _count_faults(process: Process, path: str) -> Iterator[Problem]:
     if process.local is not None:
         yield from small_faults(process.local, {"replicas": 0, "gpus": 0}, f"{path}.local")
     if process.cwd is not None and not process.cwd:
-        yield Problem(what="`cwd` is empty", path=f"{path}.cwd", next="drop it to stay in the image's own folder")
+        yield Problem(what="`cwd` is empty", path=f"{path}.cwd", next="remove it to use the folder of the image")
     if process.assign_to is not None:
         least = {"process_per_machine": 1, "cpu": 0, "memory_m": 0, "gpu_count": 0}
         yield from small_faults(process.assign_to, least, f"{path}.assign_to")
@@ -204,7 +207,7 @@ def small_faults(record: msgspec.Struct, least: Mapping[str, int], path: str) ->
     for field, bound in least.items():
         value = getattr(record, field)
         if value is not None and value < bound:
-            yield Problem(what=f"{value} is too little", path=f"{path}.{field}".lstrip("."), next=f"at least {bound}")
+            yield Problem(what=f"{value} is too low", path=f"{path}.{field}".lstrip("."), next=f"use at least {bound}")
 
 
 def choice_faults(record: msgspec.Struct, fields: Sequence[str], path: str, what: str) -> Iterator[Problem]:
@@ -221,13 +224,13 @@ def _label_faults(
     for key, value in labels.items():
         here = f"{path}.{key}"
         if not is_label_key(key):
-            next_step = "letters, digits, dashes, dots: name, or example.com/name"
-            yield Problem(what=f'"{key}" cannot be a key here', path=here, next=next_step)
+            next_step = "use letters, digits, dashes and dots: name, or example.com/name"
+            yield Problem(what=f'"{key}" is not a valid key', path=here, next=next_step)
         elif is_in_domain(key, ours) and key not in _TOLD:
-            yield Problem(what=f'"{key}" is set by symph itself', path=here, next="use a prefix of your own")
+            yield Problem(what=f'"{key}" is reserved: symph sets it', path=here, next="use your own prefix")
         if with_values and value and not LABEL_NAME.fullmatch(value):
-            next_step = "63 letters, digits, dashes, dots and underscores at most"
-            yield Problem(what=f'"{value}" cannot be the value of a label', path=here, next=next_step)
+            next_step = "use at most 63 letters, digits, dashes, dots and underscores"
+            yield Problem(what=f'"{value}" is not a valid value of a label', path=here, next=next_step)
 
 
 def is_label_key(key: str) -> bool:
@@ -269,18 +272,18 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
         amount_of(resource, amount)
     except QuantityOverflowError:
         yield Problem(
-            what=f'"{amount}" is more than Kubernetes can count of {resource}',
+            what=f'"{amount}" is more {resource} than Kubernetes can count',
             path=path,
-            next=f"at most {MOST // 1000 if resource == 'cpu' else MOST}",
+            next=f"use at most {MOST // 1000 if resource == 'cpu' else MOST}",
         )
     except ValueError:
-        yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_meant(amount))
+        yield Problem(what=f'"{amount}" is not an amount of {resource}', path=path, next=_meant(amount))
     else:
         # Kubernetes reads a suffix without a number as zero; it is probably a typing error.
         if not any(character.isdigit() for character in amount):
-            yield Problem(what=f'"{amount}" is no amount of {resource}', path=path, next=_FORM)
+            yield Problem(what=f'"{amount}" is not an amount of {resource}', path=path, next=_FORM)
         elif _is_counted(resource) and quantity(amount).denominator != 1:
-            yield Problem(what=f'"{amount}" of {resource}, of which there are whole ones', path=path, next="1, 2, ...")
+            yield Problem(what=f'"{amount}" of {resource} is not a whole number', path=path, next="1, 2, ...")
 
 
 def _meant(amount: str) -> str:
@@ -297,7 +300,7 @@ def _meant(amount: str) -> str:
 def _log_faults(size: str, path: str) -> Iterator[Problem]:
     if size != UNLIMITED and not (is_quantity(size) and LEAST_LOG <= quantity(size) <= MOST):
         step = f'write it as "100Mi", at least {LEAST_LOG >> 10}Ki, or "{UNLIMITED}"'
-        yield Problem(what=f'"{size}" is no size of a log', path=path, next=step)
+        yield Problem(what=f'"{size}" is not a size of a log', path=path, next=step)
 
 
 def _is_counted(resource: str) -> bool:
@@ -310,13 +313,13 @@ def _fields_faults(process: Process | Step, path: str) -> Iterator[Problem]:
         yield from _map_faults(amounts, f"{path}.{field}")
     for index, share in enumerate(process.pod_share if isinstance(process, Process) else ()):
         if share not in process.requests:
-            what = f"a share of {share} is part of what is requested, and no {share} is"
-            yield Problem(what=what, path=f"{path}.pod_share[{index}]", next=f"add `requests.{share}`, or drop it")
+            what = f"a share of {share} needs a request, and this process requests no {share}"
+            yield Problem(what=what, path=f"{path}.pod_share[{index}]", next=f"add `requests.{share}`, or remove it")
     for name in process.requests.keys() & process.limits.keys():
         request, limit = process.requests[name], process.limits[name]
         if is_quantity(request) and is_quantity(limit) and quantity(request) > quantity(limit):
             what = f"requests {request} of {name}, above its limit of {limit}"
-            yield Problem(what=what, path=f"{path}.requests.{name}", next="raise the limit, or ask for less")
+            yield Problem(what=what, path=f"{path}.requests.{name}", next="raise the limit, or request less")
 
 
 def _pod_faults(overlay: Mapping[str, object], path: str) -> Iterator[Problem]:
@@ -336,7 +339,7 @@ def _container_faults(overlay: object, path: str) -> Iterator[Problem]:
 
 def _known(name: str) -> str:
     if name.startswith("gpu"):
-        return "count GPUs in `gpus`, a field beside `requests`"
+        return "set `gpus`, a field beside `requests`"
     if name in ("ram", "mem"):
         name = "memory"
     return hint(name, _STANDARD, "cpu, memory, ephemeral-storage, or vendor.com/name")
@@ -346,8 +349,10 @@ def _map_faults(amounts: Mapping[str, object], path: str) -> Iterator[Problem]:
     for name, amount in amounts.items():
         here = join(path, str(name))
         if not is_label_key(str(name)):
-            yield Problem(what=f'"{name}" cannot be a resource', path=here, next="cpu, memory, vendor.com/name")
+            yield Problem(
+                what=f'"{name}" is not a valid resource', path=here, next="use cpu, memory or vendor.com/name"
+            )
         elif "/" not in str(name) and str(name) not in _STANDARD and not str(name).startswith("hugepages-"):
-            yield Problem(what=f'Kubernetes knows no resource "{name}"', path=here, next=_known(str(name)))
+            yield Problem(what=f'Kubernetes has no resource "{name}"', path=here, next=_known(str(name)))
         else:
             yield from amount_faults(str(name), str(amount), here)

@@ -71,25 +71,25 @@ def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) ->
     for path, name, port in _listened(entry):
         yield from _name_faults(name, path)
         if port is not None and not 1 <= port <= _LAST_PORT:
-            what = f'the port {port} of "{name}" is no port'
-            yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or leave it out to have one chosen")
+            what = f'{port} is not a valid port of "{name}"'
+            yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or remove it to get a free port")
         other = listeners.setdefault(name, entry)
         if other is not entry:
             what = f'both "{entry.ref}" and "{other.ref}" listen on "{name}"'
-            next_step = "let one process listen, and `replicas` make it many; or give each its own service"
+            next_step = "use one process with `replicas`, or give each process its own service"
             yield Problem(what=what, path=path, next=next_step)
         bound = entry.process.binds.get(name)
         if None not in (bound, port) and bound != port:
             what = f'"{name}" is bound on port {bound} and exposed on port {port}'
-            yield Problem(what=what, path=path, next="a service has one port: fix it in one place")
+            yield Problem(what=what, path=path, next="set the port in one place: a service has one port")
 
 
 def _name_faults(name: str, path: str) -> Iterator[Problem]:
     if not SERVICE_NAME.fullmatch(name):
-        next_step = "use lower-case letters, digits and dashes, a letter first, a letter or digit last"
-        yield Problem(what=f'"{name}" cannot be the name of a service', path=path, next=next_step)
+        next_step = "use lower-case letters, digits and dashes; begin with a letter, end with a letter or digit"
+        yield Problem(what=f'"{name}" is not a valid name of a service', path=path, next=next_step)
     elif len(name) > _SERVICE_LENGTH:
-        what = f'the service "{name}" has {len(name)} characters; {_SERVICE_LENGTH} fit beside the release\'s name'
+        what = f'the service "{name}" has {len(name)} characters; at most {_SERVICE_LENGTH} are allowed'
         yield Problem(what=what, path=path, next="shorten it")
 
 
@@ -98,10 +98,10 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
     for index, name in enumerate(entry.process.connects):
         path = f"{entry.path}.connects[{index}]"
         if name in seen:
-            yield Problem(what=f'"{name}" appears twice in `connects`', path=path, next="drop one of them")
+            yield Problem(what=f'"{name}" appears twice in `connects`', path=path, next="remove one of them")
         elif name not in bound:
             meant = hint(name, bound)
-            next_step = f"add `binds: {name}` to a process, or fix the name{f' ({meant})' if meant else ''}"
+            next_step = f"add `binds: {name}` to a process, or correct the name{f' ({meant})' if meant else ''}"
             if name in listeners:
                 next_step = f'add `binds: {name}` to "{listeners[name].ref}", which only exposes it'
             what = f'process "{entry.ref}" connects to "{name}", but no process binds it'
@@ -116,8 +116,8 @@ def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
         for path, name, port in _listened(entry):
             other, where = taken.setdefault((entry.ref.pod, port), (name, entry)) if port is not None else (name, entry)
             if other != name:
-                what = f'port {port} of pod "{entry.ref.pod}" is given to "{name}" and to "{other}"'
-                yield Problem(what=what, path=path, next=f'"{where.ref}" has it: take another, or leave it open')
+                what = f'port {port} of pod "{entry.ref.pod}" belongs to both "{name}" and "{other}"'
+                yield Problem(what=what, path=path, next=f'"{where.ref}" uses it: set another port, or none')
 
 
 def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
@@ -132,8 +132,8 @@ def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]
 def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     low, high = experiment.port_range
     if not 1 <= low <= high <= _LAST_PORT:
-        next_step = f"write the lowest and the highest port, 1 to {_LAST_PORT}"
-        yield Problem(what=f"{low} to {high} is no range of ports", path="port_range", next=next_step)
+        next_step = f"give the lowest and the highest port, 1 to {_LAST_PORT}"
+        yield Problem(what=f"{low} to {high} is not a range of ports", path="port_range", next=next_step)
         return
     listened = [(name, port) for entry in entries for _, name, port in _listened(entry)]
     ports = {name: port for name, port in listened if port is not None}
@@ -141,21 +141,21 @@ def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterat
     needed = len({name for name, _ in listened} - ports.keys())
     free = high - low + 1 - sum(low <= port <= high for port in fixed)
     if needed > free:
-        what = f"{needed} services need a port, and {free} are free in {low} to {high}"
+        what = f"{needed} services need a port, and only {free} are free in {low} to {high}"
         yield Problem(what=what, path="port_range", next="widen `port_range`")
 
 
 def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
     path = f"{entry.path}.ready"
-    yield from choice_faults(probe, ("tcp", "http", "exec"), path, "a probe asks in one way")
+    yield from choice_faults(probe, ("tcp", "http", "exec"), path, "a probe must have exactly one kind")
     for kind in ("tcp", "http"):
         asked = getattr(probe, kind)
         if asked is not None:
             yield from _probe_port_faults(asked.port, entry, f"{path}.{kind}.port")
     if probe.exec is not None and not probe.exec.command:
-        yield Problem(what="the probe's command is empty", path=f"{path}.exec.command", next="say what to run")
+        yield Problem(what="the probe's command is empty", path=f"{path}.exec.command", next="set the command to run")
     if probe.http is not None and not probe.http.path.startswith("/"):
-        what = f'"{probe.http.path}" is no path of a URL'
+        what = f'"{probe.http.path}" is not a path of a URL'
         yield Problem(what=what, path=f"{path}.http.path", next="begin it with /")
     smallest = {"initial_delay": 0, "period": 1, "timeout": 1, "failures": 1, "successes": 1}
     yield from small_faults(probe, smallest, path)
@@ -175,12 +175,12 @@ def _overlay_probe_faults(entry: ProcessEntry) -> Iterator[Problem]:
 def _probe_port_faults(port: int | str, entry: ProcessEntry, path: str) -> Iterator[Problem]:
     if isinstance(port, int):
         if not 1 <= port <= _LAST_PORT:
-            yield Problem(what=f"{port} is no port", path=path, next=f"use 1 to {_LAST_PORT}")
+            yield Problem(what=f"{port} is not a valid port", path=path, next=f"use 1 to {_LAST_PORT}")
         return
     own = [*entry.process.binds, *entry.process.exposes]
     if port not in own:
-        next_step = hint(port, own, "use a number, or a service that this process listens on")
-        what = f'process "{entry.ref}" listens on no service "{port}"'
+        next_step = hint(port, own, "use a number, or a service of this process")
+        what = f'process "{entry.ref}" does not listen on a service "{port}"'
         yield Problem(what=what, path=path, next=next_step)
 
 
@@ -215,11 +215,11 @@ def _mount_faults(
     for index, mount in enumerate(mounts):
         here = f"{path}[{index}]"
         if mount.volume not in volumes:
-            next_step = hint(mount.volume, volumes, "declare it under `volumes:`, or say it at the mount")
-            yield Problem(what=f'no volume is called "{mount.volume}"', path=f"{here}.volume", next=next_step)
+            next_step = hint(mount.volume, volumes, "declare it under `volumes:`, or describe it in the mount")
+            yield Problem(what=f'unknown volume "{mount.volume}"', path=f"{here}.volume", next=next_step)
         yield from _place_faults(mount.at, f"{here}.at", seen, ours)
         if mount.sub_path is not None and not _stays_inside(mount.sub_path):
-            next_step = "write it relative to the volume, without .."
+            next_step = "use a path relative to the volume, without .."
             yield Problem(what=f'"{mount.sub_path}" leads out of the volume', path=f"{here}.sub_path", next=next_step)
 
 
@@ -227,14 +227,14 @@ def _place_faults(place: str, path: str, seen: set[str], ours: Collection[str] =
     """Yield faults of the mount path `place` and add it to `seen`."""
     at = place.rstrip("/")
     if not _is_absolute(place) or ":" in place:
-        what = f'"{place}" is no absolute path'
-        yield Problem(what=what, path=path, next="write it from / on, without .. and colons")
+        what = f'"{place}" is not an absolute path'
+        yield Problem(what=what, path=path, next="write the whole path, from /, without .. and colons")
     elif not at:
-        what = "a volume cannot be the root of a machine"
+        what = "a volume cannot be the root folder of a machine"
         yield Problem(what=what, path=path, next="mount it at a folder below /")
     elif at in seen:
-        owner = " by symph itself" if at in ours else ""
-        yield Problem(what=f'"{at}" is mounted already{owner}', path=path, next="choose another path")
+        owner = " of symph" if at in ours else ""
+        yield Problem(what=f'"{at}" is already a mount point{owner}', path=path, next="choose another path")
     seen.add(at)
 
 
@@ -249,12 +249,14 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
         case HostPathVolume():
             yield from _path_faults(volume.path, f"{path}.path")
             if volume.kind not in _HOST_PATH_KINDS:
-                next_step = hint(volume.kind, _HOST_PATH_KINDS, f"one of: {', '.join(_HOST_PATH_KINDS[1:])}")
-                yield Problem(what=f'"{volume.kind}" is no kind of host path', path=f"{path}.kind", next=next_step)
+                next_step = hint(volume.kind, _HOST_PATH_KINDS, f"use one of: {', '.join(_HOST_PATH_KINDS[1:])}")
+                yield Problem(what=f'"{volume.kind}" is not a kind of host path', path=f"{path}.kind", next=next_step)
         case DeviceVolume():
             yield from _path_faults(volume.path, f"{path}.path")
             if not _PERM.fullmatch(volume.perm):
-                yield Problem(what=f'"{volume.perm}" is no permission', path=f"{path}.perm", next="letters of rwm")
+                yield Problem(
+                    what=f'"{volume.perm}" is not a permission', path=f"{path}.perm", next="use letters of rwm"
+                )
         case ClaimVolume():
             yield from object_name_faults(volume.claim, f"{path}.claim")
         case SecretVolume():
@@ -276,13 +278,13 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
 
 
 def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
-    yield from choice_faults(config, ("text", "base64", "file"), path, "the content comes from one place")
+    yield from choice_faults(config, ("text", "base64", "file"), path, "the content needs exactly one source")
     if config.base64 is not None:
         try:
             base64.b64decode(config.base64, validate=True)
         except binascii.Error:
             yield Problem(
-                what="this is not base64", path=f"{path}.base64", next="encode the file again, or use `file:`"
+                what="the content is not base64", path=f"{path}.base64", next="encode the file again, or use `file:`"
             )
     yield from _mode_faults(config.mode, f"{path}.mode")
 
@@ -292,9 +294,9 @@ def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
     places: set[str] = set()
     source = experiment.secret_source
     if source.source == "external" and not source.store:
-        what = "external secrets come from a SecretStore, and none is named"
+        what = "external secrets need the name of a SecretStore"
         yield Problem(
-            what=what, path="secret_source.store", next="name it; is_cluster_store: true for a ClusterSecretStore"
+            what=what, path="secret_source.store", next="set it; for a ClusterSecretStore, also is_cluster_store: true"
         )
     for index, secret in enumerate(experiment.secrets):
         key = key_of(secret)
@@ -307,24 +309,26 @@ def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
             path = f"secrets[{index}].also_at[{number}]"
             yield from _place_faults(at, path, places)
             if any(f"{at.rstrip('/')}/".startswith(f"{folder}/") for folder in (CONFIG_DIR, SECRETS_DIR)):
-                what = f'"{at}" lies in a folder of symph itself'
-                yield Problem(what=what, path=path, next="choose another path, or read it at its present path")
+                what = f'"{at}" is in a folder that symph uses'
+                yield Problem(what=what, path=path, next="choose another path, or use the file at its default path")
 
 
 def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
     if not FILE_KEY.fullmatch(name) or name in (".", "..") or name.startswith(".."):
-        next_step = "use letters, digits, dots, dashes and underscores, 253 at most"
-        yield Problem(what=f'"{name}" cannot be a {what}', path=path, next=next_step)
+        next_step = "use at most 253 letters, digits, dots, dashes and underscores"
+        yield Problem(what=f'"{name}" is not a valid {what}', path=path, next=next_step)
 
 
 def _mode_faults(mode: str | None, path: str) -> Iterator[Problem]:
     if mode is not None and not _MODE.fullmatch(mode):
-        yield Problem(what=f'"{mode}" is no file mode', path=path, next='write it in octal digits, as in "0644"')
+        yield Problem(what=f'"{mode}" is not a file mode', path=path, next='write it in octal digits, as in "0644"')
 
 
 def _path_faults(path: str, where: str) -> Iterator[Problem]:
     if not _is_absolute(path):
-        yield Problem(what=f'"{path}" is no absolute path', path=where, next="write it from / on, without ..")
+        yield Problem(
+            what=f'"{path}" is not an absolute path', path=where, next="write the whole path, from /, without .."
+        )
 
 
 def _is_absolute(path: str) -> bool:
@@ -344,19 +348,19 @@ def chart_faults(experiment: Experiment, _: list[ProcessEntry]) -> Iterator[Prob
     about = experiment.chart
     version = about.app_version
     if version is not None and not LABEL_NAME.fullmatch(version.replace("+", "_")):
-        next_step = "63 letters, digits, dashes, dots, underscores and plus signs at most"
-        yield Problem(what=f'"{version}" cannot be a version', path="chart.app_version", next=next_step)
+        next_step = "use at most 63 letters, digits, dashes, dots, underscores and plus signs"
+        yield Problem(what=f'"{version}" is not a valid version', path="chart.app_version", next=next_step)
     for path, address in _addresses(about):
         if not _ADDRESS.fullmatch(address):
-            yield Problem(what=f'"{address}" is no address', path=path, next="begin with https://")
+            yield Problem(what=f'"{address}" is not an address', path=path, next="begin with https://")
         elif (fault := address_fault(address, path)) is not None:
             yield fault
     for number, maintainer in enumerate(about.maintainers):
         path = f"chart.maintainers[{number}]"
         if not maintainer.name.strip():
-            yield Problem(what="a maintainer without a name", path=f"{path}.name", next="give it")
+            yield Problem(what="a maintainer has no name", path=f"{path}.name", next="give it")
         if maintainer.email is not None and not _MAIL.fullmatch(maintainer.email):
-            what = f'"{maintainer.email}" is no address of mail'
+            what = f'"{maintainer.email}" is not an email address'
             yield Problem(what=what, path=f"{path}.email", next="write name@example.org")
 
 

@@ -171,8 +171,8 @@ def _wait_for(handle: int, timeout_s: float, folder: Path) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() > deadline:
-                what = f"another symph has held the cache of the repository for {timeout_s:g} s"
-                raise ToolFailed(what, str(folder), "wait for it, or look for it with ps") from None
+                what = f"another symph command has locked the cache of the repository for {timeout_s:g} s"
+                raise ToolFailed(what, str(folder), "wait until it ends, or look for it: ps -ef") from None
             time.sleep(random.uniform(0.002, 0.03))  # noqa: S311 - spreads waits, not security
         else:
             return

@@ -56,7 +56,7 @@ class ObjectReader:
 
     def _failure(self, name: str) -> ToolFailed:
         self.close()
-        return ToolFailed(f"git said nothing about {name}", str(self._repo))
+        return ToolFailed(f"git returned no answer about {name}", str(self._repo))
 
     def close(self) -> None:
         process, self._process = self._process, None

@@ -124,12 +124,10 @@ _NOISE = (
     r"Could not read from remote repository\.|Please make sure you have the correct access rights|"
     r"and the repository exists\.|Warning: Permanently added .*|[^\w]*"
 )
-_CHECK = "check the address, and that git itself can read it: git ls-remote"
-_TRUST = "let git know who signed it: git config --global http.sslCAInfo FILE"
-_KEY_OF_HOST = (
-    "compare its key with what its owners say, and let ssh know it: ssh HOST, after ssh-keygen -R HOST if it is old"
-)
-_ROOM = "make room, or allow larger files: ulimit -f"
+_CHECK = "check the address and your access: git ls-remote ADDRESS"
+_TRUST = "add the certificate of its issuer: git config --global http.sslCAInfo FILE"
+_KEY_OF_HOST = "compare its key with the published one and accept it: ssh HOST (remove an old key: ssh-keygen -R HOST)"
+_ROOM = "free disk space, or allow larger files: ulimit -f"
 _UNTRUSTED = (
     r"SSL certificate problem|certificate verification failed|no alternative certificate subject name"
     r"|SSL peer certificate|unable to get local issuer"
@@ -144,7 +142,7 @@ _TELLING = (
     (r"Host key for .* has changed|No \S+ host key is known for|Host key verification failed", _KEY_OF_HOST),
     (
         r"Permission denied \(|Too many authentication failures",
-        "ssh -vT HOST says which keys it offers; ssh-add KEY adds one",
+        "list the keys that ssh offers: ssh -vT HOST; add one: ssh-add KEY",
     ),
     (_UNTRUSTED, _TRUST),
     (r"[Cc]ould not resolve host(?!.*Temporary failure)|Connection refused|Could(n't| not) connect to server", _CHECK),
@@ -219,7 +217,7 @@ def connection_fault(url: str) -> str:
     try:
         socket.create_connection(address, REACH_S).close()
     except TimeoutError:
-        return f"{address[0]}:{address[1]} takes no connection"
+        return f"{address[0]}:{address[1]} accepts no connection"
     except OSError:
         return ""  # git reports this better.
     return ""
@@ -239,7 +237,7 @@ def read_checkout(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     Raises SpecError if the folder is missing, ToolFailed if it cannot be read.
     """
     if not folder.is_dir():
-        raise SpecError.one(f"no folder {folder}", str(folder), "give a checkout of the repository")
+        raise SpecError.one(f"no folder {folder}", str(folder), "give the folder of a checkout")
     files: dict[str, bytes] = {}
     links: list[str] = []
     try:
@@ -264,7 +262,9 @@ def changed_since(folder: Path, base: str) -> tuple[str, ...]:
     argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--relative", "--diff-filter=MDT"]
     ended = run([*argv, "--merge-base", "--end-of-options", base, "--"], timeout_s=60, check=False)
     if ended.status:
-        raise ended.failure(f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give --base")
+        raise ended.failure(
+            f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give another revision: --base"
+        )
     return tuple(path for path in ended.stdout.decode("utf-8", "surrogateescape").split("\0") if path)
 
 
@@ -352,4 +352,4 @@ def source_commit(folder: Path) -> str:
     return commit + ("-dirty" if any(not line.startswith("#") for line in lines) else "")
 
 
-UNSIGNED = "to leave it unsigned: git config commit.gpgsign false"
+UNSIGNED = "or turn signing off: git config commit.gpgsign false"

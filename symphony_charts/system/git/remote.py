@@ -91,7 +91,7 @@ class Attempts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have, whatever git printed.
+    """The result of a push. `is_done`: the server accepted it. `was_sent`: it may have, even if git printed an error.
 
     `is_final`: the server refused, and would again. `text` is the reason, `next` the next step.
     """
@@ -201,9 +201,9 @@ def _ask(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
             return git(repo, *argv, timeout_s=timeout_s, check=False, give_up=give_up, **options)
         except ToolFailed as error:
             if error.status is not None:
-                late = f"{cache.url} gave git no answer within {timeout_s:.0f} s"
+                late = f"{cache.url} did not answer git within {timeout_s:.0f} s"
                 error.what = f"cannot reach {cache.url}: {silence}" if silence else late
-                error.next = "check the address, and that this machine reaches it: git ls-remote"
+                error.next = "check the address and the network: git ls-remote ADDRESS"
             raise
 
 

@@ -62,7 +62,7 @@ def test_one_sees_chooses_searches_restarts_copies_and_leaves_it_running(own: Ow
     assert [run.experiment for run in live_runs()] == ["exp"]
 
 
-def test_what_is_typed_at_once_behind_a_search_key_is_searched_for_and_no_key(own: Own, tmp_path: Path) -> None:
+def test_text_after_a_search_key_is_searched_and_not_read_as_keys(own: Own, tmp_path: Path) -> None:
     start(tmp_path, processes=TWO)
     own.type("symph top exp")
     own.seen("exp  running", ">learner", "step", "q leave")

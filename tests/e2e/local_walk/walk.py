@@ -256,7 +256,7 @@ class Walk:
         items = json.loads(answer.out)["items"]
         phases = {item["name"]: item["phase"] for item in items}
         # The note gives the age of what another machine's supervisor last wrote; nothing newer can be known.
-        dated = {item["name"] for item in items if "how it was at" in item.get("note", "")}
+        dated = {item["name"] for item in items if "this is its state of" in item.get("note", "")}
         here = {process.token.split(".")[0] for process in sight.processes if process.token}
         everywhere = {process.token.split(".")[0] for process in self._everywhere() if process.token}
         # Recent output may still be on its way.

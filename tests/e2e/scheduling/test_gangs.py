@@ -112,6 +112,6 @@ def test_a_gang_that_lacks_a_pod_says_so(symph: Symph, programs: Programs, names
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "lone", "labels": labels}, "spec": spec}
     programs.apply(pod, namespace=namespace)
     said = symph("p", "lone", "--on", "kube")
-    assert "pending: its gang is not complete" in said.out, said.err
+    assert "pending: its gang is incomplete" in said.out, said.err
     (there,) = json.loads(symph("status", "lone", "-o", "json").out)["items"]
     assert there["why"]["cause"] == "gang"

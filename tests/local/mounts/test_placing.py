@@ -20,17 +20,17 @@ from tests.namespace import ALONE
 _NONE, _SEALED, _DENIED = "No such file or directory", "Read-only file system", "Permission denied"
 # Messages of cases that are refused before anything starts; `{}` is the folder of the case.
 REFUSED = {
-    "at_a_loop": ["/home/me/loop: /home/me/loop is a link that leads nowhere"],
+    "at_a_loop": ["cannot mount at /home/me/loop: /home/me/loop is a broken link"],
     "folder_on_file": ["/home/me/exp/old.txt is a file on this machine, and the volume is a folder"],
     "file_on_folder": ["/home/me/real is a folder on this machine, and the volume is a file"],
-    "the_root_itself": ["/ is the root of the machine, where nothing can be mounted"],
-    "in_proc": ["/proc/x cannot be made on this machine: /proc takes nothing"],
-    "no_source": ["{}/0 cannot be shown at /data: No such file or directory"],
+    "the_root_itself": ["cannot mount at /, the root of this machine"],
+    "in_proc": ["cannot create /proc/x on this machine: /proc accepts no new entries"],
+    "no_source": ["cannot mount {}/0 at /data: No such file or directory"],
     "two_faults_at_once": [
-        "{}/1 cannot be shown at /data: No such file or directory",
-        "/ is the root of the machine, where nothing can be mounted",
+        "cannot mount {}/1 at /data: No such file or directory",
+        "cannot mount at /, the root of this machine",
     ],
-    "sub_path_that_leads_out": ["{}/0/a/exp cannot be shown at /data: a link leads out of the volume"],
+    "sub_path_that_leads_out": ["cannot mount {}/0/a/exp at /data: a link leads out of the volume"],
 }
 # Mount points that really exist during the run, for root and for an ordinary user.
 MADE = {
