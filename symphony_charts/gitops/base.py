@@ -209,8 +209,9 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer) -> li
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
     move = move_between(before.destination, after.destination) if before else None
     if before and move and move.ends and destination_fault(project, after.env, before.destination):
-        what = f"what runs in {move.before} keeps running there"
-        warnings.append(f"{what}: the project of {after.env} no longer allows it")
+        warnings.append(
+            f"the old run keeps running in {move.before}: the project of {after.env} no longer allows that place"
+        )
     return warnings
 
 

@@ -160,8 +160,8 @@ class Initialise:
         gone = [path for path in _OF_TOOLS if self.converts and path not in contents and tip.entry(path) is not None]
         ours = [path for path in other if path.startswith("bootstrap/")]
         if (gone or ours) and not self.replaces:
-            what = f"{', '.join(ours)} {'is' if len(ours) == 1 else 'are'} there already, and different"
-            what = f"{gone[0]} is there already, of other settings or for another tool" if gone else what
+            what = f"these files exist with other content: {', '.join(ours)}"
+            what = f"{gone[0]} already exists, for other settings or another tool" if gone else what
             raise Conflict(what, next="add --force to replace the files in bootstrap/, or keep them and do nothing")
         written = [path for path, old in present.items() if old is None or path in ours]
         edits: dict[str, bytes | None] = {path: contents[path] for path in written} | dict.fromkeys(gone)

@@ -51,8 +51,8 @@ def flux_url(url: str) -> str:
         return url
     match = _SCP.fullmatch(url)
     if match is None:
-        step = "say by which address the cluster reads it: --cluster-url URL"
-        raise SpecError.one(f"Flux reads no {url}: it knows http, https and ssh", "repository.url", step)
+        step = "give the address that the cluster uses: --cluster-url URL"
+        raise SpecError.one(f"Flux cannot read {url}: it needs http, https or ssh", "repository.url", step)
     user, host, path = match.groups()
     return f"ssh://{f'{user}@' if user else ''}{host}/{path.removeprefix('/')}"
 
@@ -151,8 +151,8 @@ def _kubeconfig(place: Destination) -> str:
     if place.name:
         return f"{place.name}-kubeconfig"
     if not place.is_own_cluster:
-        what = f"Flux reaches {place.server} only by a Secret that holds its kubeconfig"
-        raise SpecError.one(what, "environments", "name it beside `server` in .symph.yaml: `kubeconfig: NAME`")
+        what = f"Flux needs a Secret with the kubeconfig of {place.server}"
+        raise SpecError.one(what, "environments", "name the Secret beside `server` in .symph.yaml: `kubeconfig: NAME`")
     return ""
 
 

@@ -104,9 +104,9 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
                 path, "pointer-place", "name", what, "move the file, or correct its name, team and environment"
             )
         if pointer.is_release != (FLUX_SOURCE_FILE in tree.files):
-            other = "Flux reads HelmReleases, and this is none"
-            what = "Argo CD reads no HelmRelease" if pointer.is_release else other
-            yield _error(path, "pointer-form", "", what, "symph gitops init --force writes it in the other form")
+            other = "Flux reads only HelmReleases, and this file has none"
+            what = "Argo CD does not read HelmReleases" if pointer.is_release else other
+            yield _error(path, "pointer-form", "", what, "convert it: symph gitops init --force")
         if pointer.unknown:
             what = f"a newer symph wrote {', '.join(sorted(pointer.unknown))}, which this one keeps unchanged"
             yield path, Finding(rule="pointer-newer", severity="warning", path="", what=what, next="update symph")
@@ -174,4 +174,4 @@ def _manifests(path: str, content: bytes) -> Iterator[tuple[str, Finding]]:
         list(yaml.load_all(content.decode("utf-8", "replace"), Loader=_LOADER))
     except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
-        yield _error(path, "yaml", f"line {mark.line + 1}" if mark else "", "cannot be read as YAML", "correct it")
+        yield _error(path, "yaml", f"line {mark.line + 1}" if mark else "", "the file is not valid YAML", "correct it")

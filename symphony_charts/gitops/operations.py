@@ -76,8 +76,8 @@ def decide_version(
         if wanted not in published:
             return Decision(chart=same, is_new=True, last=last)
         if not _is_at(chart, wanted, published[wanted].oid, parts, algorithm):
-            what = f"{chart.name} {wanted} is published already, with other content"
-            step = "leave --version out for the next one, or choose another: a published version never changes"
+            what = f"{chart.name} {wanted} is already published with other content"
+            step = "remove --version to get the next one, or choose another: a published version never changes"
             raise Conflict(what, f"{published[wanted].oid[:12]} in the repository", step)
         return Decision(chart=same, is_new=False, last=last)
     for version in sorted(published, key=version_key, reverse=True):
@@ -298,22 +298,22 @@ def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
     versions = tip.folder(folder)
     if version not in versions:
         published = ", ".join(sorted(versions)) or "none"
-        what = f"the repository no longer holds {pointer.team}/{pointer.name} {version}"
-        raise NotFound(what, f"it holds {published}", "publish it again")
+        what = f"the repository no longer has {pointer.team}/{pointer.name} {version}"
+        raise NotFound(what, f"published versions: {published}", "publish it again")
 
 
 def _check(files: Mapping[str, bytes], after: Pointer) -> None:
     """Raise Conflict if the chart has changed in Git since it was published, SpecError if it refuses the values."""
     if published_digest(files) != after.digest:
-        what = f"{after.chart} holds other content than was published"
+        what = f"{after.chart} differs from the published chart"
         step = "restore the folder from Git's history, or publish again: a changed chart becomes a new version"
-        raise Conflict(what, f"the digest of {after.version} in {after.env} would be {after.digest}", step)
+        raise Conflict(what, f"{after.env} expects digest {after.digest} for {after.version}", step)
     # The environment's values may be from another version.
     problems = values_problems(files, after.chart, after.values)
     lacking = sorted(unsealed_secrets(files, after.chart, after.values))
     if lacking:
-        what = f"{after.env} has nothing sealed for {', '.join(lacking)}"
-        next_step = f"seal for it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
+        what = f"{after.env} has no sealed value of {', '.join(lacking)}"
+        next_step = f"seal it: symph publish SPEC --env {after.env} --version {after.version} --cert CERTIFICATE"
         problems.append(Problem(what=what, path="secrets.encryptedData", next=next_step))
     if problems:
         raise SpecError(problems, at=f"the values of {after.env} for {after.chart}")
@@ -380,7 +380,7 @@ class Tidy:
         old = [f"{chart}/{version}" for chart in charts for version in versions[chart][self.keep :]]
         removed = [path for path in old if path not in needed]
         return Change(
-            subject=f"gc: {len(removed)} chart versions that nothing needs",
+            subject=f"gc: remove {len(removed)} unused chart versions",
             edits=dict.fromkeys(removed),
             trailers=(("Symph-Op", "gc"),),
             facts={"removed": removed, "needed": len(needed)},

@@ -107,7 +107,7 @@ class Pointer(msgspec.Struct, frozen=True, kw_only=True):
         versions = ", ".join(dict.fromkeys(entry.version for entry in self.history)) or "nothing"
         wanted = f"version {version}" if version else "a version before this one"
         what, step = f"{self.env} never ran {wanted} of {self.name}", f"symph history {self.name} --env {self.env}"
-        raise NotFound(what, f"the history holds {versions}", step)
+        raise NotFound(what, f"versions in its history: {versions}", step)
 
 
 class Move(NamedTuple):

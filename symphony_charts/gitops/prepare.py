@@ -112,7 +112,7 @@ def _secrets(
     if source != "sealed":
         return {}, None
     if seal is None:
-        raise SpecError.one("the secrets are to be sealed", "secret_source", "give the certificate: --cert FILE")
+        raise SpecError.one("symph needs a certificate to seal the secrets", "secret_source", "give it: --cert FILE")
     return seal(spec, namespace, secret_name(spec)), None
 
 
@@ -136,5 +136,5 @@ def team_of(spec: SpecFile, given: str | None, default: str) -> str:
     team = given or spec.experiment.team or default
     if not team:
         step = "set `team` in the spec or in .symph.yaml, or give --team"
-        raise SpecError.one("which team publishes this?", "team", step, str(spec.path))
+        raise SpecError.one("the experiment has no team", "team", step, str(spec.path))
     return team

@@ -79,7 +79,7 @@ class Snapshot:
         if entry is not None and not entry.is_folder:
             kind = "a symbolic link" if entry.mode == SYMLINK else "not a folder"
             what = f"{path} is {kind} in the repository"
-            raise Conflict(what, next="remove it: charts and pointers are written there")
+            raise Conflict(what, next="remove it: symph writes charts and pointers there")
         self.load_folders([path])
         if path not in self._folders:
             raise _unreadable(path or "its newest commit")
@@ -99,7 +99,7 @@ class Snapshot:
         if entry is None:
             return None
         if not entry.is_file:
-            raise Conflict(f"{path} is no plain file in the repository", next="remove it, and retry")
+            raise Conflict(f"{path} is not a plain file in the repository", next="remove it, and retry")
         self.load_files([path])
         if path not in self._files:
             raise _unreadable(path)

@@ -106,7 +106,7 @@ def test_after_the_death_of_a_supervisor_its_run_keeps_its_gpus(tmp_path: Path) 
 def test_a_damaged_state_frees_no_gpus(tmp_path: Path) -> None:
     run = start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
     (run.folder / "state.json").write_text("{")
-    with pytest.raises(Conflict, match='held by experiment "one"'):
+    with pytest.raises(Conflict, match='in use by experiment "one"'):
         start(tmp_path, "two", processes={"a": TRAIN})
 
 

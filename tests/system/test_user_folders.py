@@ -16,10 +16,10 @@ START = "cannot use"
 PLACE = " for running experiments: "
 EXPECTED: dict[str, object] = {
     "absent": ["held", 0o700],
-    "open_to_others": f"{START} run{PLACE}it belongs to you with mode 0755, and must be yours with mode 0700",
-    "link_to_a_folder_of_ours": f"{START} run{PLACE}it is a link, or no folder",
+    "open_to_others": f"{START} run{PLACE}it belongs to you with mode 0755; it must be yours with mode 0700",
+    "link_to_a_folder_of_ours": f"{START} run{PLACE}it is a link or not a folder",
     "a_file": f"{START} run{PLACE}File exists",
-    "somebody_elses": f"{START} run{PLACE}it belongs to user 12345 with mode 0777, and must be yours with mode 0700",
+    "somebody_elses": f"{START} run{PLACE}it belongs to user 12345 with mode 0777; it must be yours with mode 0700",
     "hard_linked_lock": f"{START} gpus.lock{PLACE}it is no file of yours alone",
     "piped_lock": f"{START} gpus.lock{PLACE}it is no file of yours alone",
     "linked_lock": f"{START} gpus.lock{PLACE}it is a link",

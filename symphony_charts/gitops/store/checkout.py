@@ -85,5 +85,5 @@ def _check_place(checkout: Path, path: str) -> None:
     links = [count for count in range(1, len(parts) + 1) if (checkout / "/".join(parts[:count])).is_symlink()]
     if links:
         at = "/".join(parts[: links[0]])
-        step = "remove it: charts and pointers are written there"
+        step = "remove it: symph writes charts and pointers there"
         raise Conflict(f"{at} is a symbolic link in the checkout", next=step)

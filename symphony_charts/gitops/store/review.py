@@ -29,7 +29,7 @@ def merged_tree(cache: Cache, tip: str, base: str, operations: Sequence[Operatio
     if fork == base:
         return ""
     where = f"branch {cache.branch}"
-    step = "take another branch: --branch NAME"
+    step = "use another branch: --branch NAME"
     if not fork:
         raise Conflict(f"the branch shares no history with {cache.base}", where, step)
     ours, theirs = (_by_unit(changed_entries(cache.repo, fork, side), root) for side in (tip, base))

@@ -234,14 +234,17 @@ class Store:
         if new_tip != tip:
             run.attempts.silent_since = None
         elif answer.is_final or run.attempts.is_over():
-            what = f"{self.cache.url} does not take the commit: {answer.text}"
+            what = f"{self.cache.url} refused the commit: {answer.text}"
             raise answer.ended.failure(what, f"branch {self.cache.branch}", answer.next)
         else:
             run.attempts.tell(answer.text)
         pause = run.attempts.pause_s()
         if time.monotonic() + pause > run.deadline:
             tries = f"within {self._timeout_s:g} s ({run.attempts.tries} tries)"
-            what, step = f"{self.cache.url} did not take the commit {tries}", "try again when the branch is less busy"
+            what, step = (
+                f"{self.cache.url} did not accept the commit {tries}",
+                "retry when fewer commits arrive on the branch",
+            )
             raise ToolFailed(what, f"the last answer was: {answer.text}", f"nothing was published; {step}")
         time.sleep(pause)
         return new_tip

@@ -146,7 +146,7 @@ def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = 
     except SymphError as error:
         if strict:
             raise
-        return Gpus(notes=(f"no GPUs for it now: {error.what}",))
+        return Gpus(notes=(f"no GPUs are available now: {error.what}",))
 
 
 def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
@@ -181,13 +181,13 @@ def _choose(name: str, requests: Sequence[GpuRequest], *, share: bool) -> Gpus:
     free = [gpu for gpu in seen if all(share and holder.is_sharing for holder in holders.get(gpu.id, ()))]
     ids, notes = assign_gpus(requests, free, share=share), tuple[str, ...]()
     held = "; ".join(
-        f"GPU {gpu.index} is held by {' and '.join(dict.fromkeys(holder.text for holder in holders[gpu.id]))}"
+        f"GPU {gpu.index} is in use by {' and '.join(dict.fromkeys(holder.text for holder in holders[gpu.id]))}"
         for gpu in seen
         if gpu not in free
     )
     if ids is None and share:
         ids = assign_gpus(requests, [*free, *(gpu for gpu in seen if gpu not in free)], share=True)
-        notes = (f"GPUs are shared with runs that did not ask for that: {held}",)
+        notes = (f"this run shares GPUs with runs that did not agree to share: {held}",)
     if ids is None:
         raise _too_few(name, requests, len(seen), len(free), held, share=share)
     return Gpus(ids=ids, is_shared=share, notes=notes)
@@ -197,16 +197,18 @@ def _too_few(name: str, requests: Sequence[GpuRequest], seen: int, free: int, he
     asked = max(request.count for request in requests) if share else sum(request.count for request in requests)
     who = ", ".join(f"{request.process.rpartition('/')[2]} {request.count}" for request in requests[:5])
     who += f" and {len(requests) - 5} more" if len(requests) > 5 else ""
-    what = f'experiment "{name}" asks for {_count(asked)} ({who})'
+    what = f'experiment "{name}" requests {_count(asked)} ({who})'
     if asked > seen:
         chosen = os.environ.get(CUDA_VISIBLE)
-        why = f"{CUDA_VISIBLE} leaves {_count(seen)}" if chosen is not None else f"this machine has {seen}"
-        step = "ask for fewer with `local: {gpus: N}`" + (", or symph up --share-gpus" if seen and not share else "")
+        why = f"{CUDA_VISIBLE} allows {_count(seen)}" if chosen is not None else f"this machine has {seen}"
+        step = "request fewer: `local: {gpus: N}`" + (
+            ", or share them: symph up --share-gpus" if seen and not share else ""
+        )
         return PlacementError(f"{what}; {why}", next=step)
     left = f"{free} {'is' if free == 1 else 'are'} free"
     return Conflict(
-        f"{what}; of {_count(seen)} here {left}: {held}",
-        next="symph down one of them, or share with symph up --share-gpus",
+        f"{what}; {left} of {_count(seen)} here: {held}",
+        next="end one of them (symph down NAME), or share GPUs: symph up --share-gpus",
     )
 
 

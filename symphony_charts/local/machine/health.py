@@ -130,7 +130,7 @@ def _gpus() -> list[Capability]:
     except ToolFailed as error:
         return [Capability(name="gpus", status="warning", detail=error.what, next="run: nvidia-smi")]
     held = len(held_gpus() & {gpu.id for gpu in seen})
-    return [Capability(name="gpus", status="ok", detail=f"{len(seen)} to be seen by processes, {held} held by runs")]
+    return [Capability(name="gpus", status="ok", detail=f"{len(seen)} visible, {held} used by runs")]
 
 
 def _descriptors() -> Capability:

@@ -325,7 +325,7 @@ class Transition:
         self._advance()
 
     def _settle(self) -> None:
-        """Note that all that ends with the run has ended; the run is over when nothing goes on."""
+        """Note that all that ends with the run has ended; the run is over when nothing runs."""
         if self.state.ended is not None:
             self.state.is_settled = self.state.is_settled or all(self._goes_on(slot) for slot in self._live)
         slots = range(len(self._processes))

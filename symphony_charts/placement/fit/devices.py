@@ -81,5 +81,5 @@ def sharing_fault(shape: Shape, pool: Pool, labels: Mapping[str, str]) -> tuple[
     gpus = pool.allocatable.get("nvidia.com/gpu", 0)
     if strategy == "mps" and gpus == (int(clients) if clients.isdecimal() else 1):
         return "", ""
-    what = f"a container asks for {shape.gpus_at_once} GPUs, and gets one at most where GPUs are shared ({strategy})"
-    return what, "ask for 1 GPU, or use a pool whose GPUs are not shared"
+    what = f"a container requests {shape.gpus_at_once} GPUs, and may have only one where GPUs are shared ({strategy})"
+    return what, "request 1 GPU, or use a pool without GPU sharing"

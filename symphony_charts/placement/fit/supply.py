@@ -290,7 +290,7 @@ def _maybe(
             found[node] = why, ""
         elif label := labels.get(node):
             found[node] = (
-                f"it depends on the node label {label}, which no input sets and no model computes",
+                f"it depends on the node label {label}, which no input file shows",
                 f"give `kubectl get nodes -o json`, or set {label} under `labels` in a pools.yaml",
             )
     return found

@@ -23,7 +23,10 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         machine = _machine_of_labels(config) or machine
     if machine is None:
         near = nearest(config.machine_type, catalog.machines)
-        hint = f'did you mean "{near}"? ' * bool(near) + "`symph catalog refresh FILE` adds what gcloud lists"
+        hint = (
+            f'did you mean "{near}"? ' * bool(near)
+            + "add the machine types that gcloud lists: symph catalog refresh FILE"
+        )
         machine_field.fault(f'unknown machine type "{config.machine_type}"', "", hint)
         return None
     gpu_type, gpus = config.gpu_type or machine.gpu, config.gpu_count or machine.gpus
@@ -60,8 +63,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         reservation=config.reservation,
         queued=config.queued,
         selector=(GKE_POOL_LABEL, config.name),
-        notes=(f"machine_type is not set: GKE takes {machine.name}",)
-        * (not config.machine_type and bool(machine.name)),
+        notes=(f"machine_type is not set: GKE uses {machine.name}",) * (not config.machine_type and bool(machine.name)),
         uncertainties=(*config.uncertainties, *_model_uncertainties(config, machine)),
         local_ssds=machine.local_ssds
         or (config.ephemeral_ssds or 0) + config.raw_ssds + config.cache_ssds + config.extra_ssds,
@@ -95,11 +97,9 @@ def _model_uncertainties(config: NodePoolConfig, machine: Machine) -> Iterator[U
     if _is_windows(config):
         yield Uncertainty(text="Windows nodes reserve an unknown amount of memory and disk")
     if config.gpu_driver == "INSTALLATION_DISABLED" and config.gpu_count:
-        yield Uncertainty(text="GPUs show up only after a driver was installed by hand", weight="PACKABLE")
+        yield Uncertainty(text="its GPUs appear only after you install a driver by hand", weight="PACKABLE")
     if config.reservation and config.reservation not in config.cluster.reservations:
-        yield Uncertainty(
-            text=f"how many nodes reservation {config.reservation} holds is not said here", weight="PACKABLE"
-        )
+        yield Uncertainty(text=f"the number of nodes of reservation {config.reservation} is unknown", weight="PACKABLE")
 
 
 def _is_windows(config: NodePoolConfig) -> bool:

@@ -124,8 +124,10 @@ def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Ca
             pools[number] = replace(pool, uncertainties=(*pool.uncertainties, shared))
     growing = tuple(reason for _, values, _ in clusters for reason in autoscaled(values))
     if not pools and not faults.problems:
-        what = f"no node pools of GKE in this file{''.join(f': {reason}' for reason in growing[:1])}"
-        faults.add(what, "", f"give the output of `terraform show -json PLAN` if modules make them; else {ELSEWHERE}")
+        what = f"this file has no GKE node pools{''.join(f': {reason}' for reason in growing[:1])}"
+        faults.add(
+            what, "", f"give the output of `terraform show -json PLAN` if modules create them; otherwise {ELSEWHERE}"
+        )
     return Pools(pools=tuple(pools), autoscaled=growing)
 
 

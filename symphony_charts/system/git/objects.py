@@ -104,7 +104,7 @@ def write_edits(
     if ended.status:
         _clear_import(repo)
         what = f"cannot write the cache of the repository: {reason_of(ended).text}"
-        raise ended.failure(what, str(repo), "make room on the disk, or set SYMPH_STATE_DIR")
+        raise ended.failure(what, str(repo), "free disk space, or set SYMPH_STATE_DIR to another disk")
     commit = ended.text.strip()
     if not author.is_signed:
         return commit
@@ -132,7 +132,7 @@ def write_commit(repo: Path, tree: str, parents: Sequence[str], message: str, au
     if ended.status:
         reason = reason_of(ended)
         step = f"check that git can sign: git commit -S; {UNSIGNED}" if author.is_signed else ""
-        raise ended.failure(f"git did not make the commit: {reason.text}", next=step)
+        raise ended.failure(f"git could not make the commit: {reason.text}", next=step)
     return ended.text.strip()
 
 

@@ -102,7 +102,7 @@ def check_branch(branch: str) -> str:
     parts = branch.split("/")
     has_bad_part = any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
     if has_bad_part or branch.startswith("-") or re.search(r"\.\.|@\{|[\0-\x20~^:?*\[\\\x7f]", branch):
-        raise SpecError.one(f'"{branch}" is no name of a branch', "branch", "use letters, digits, - and /")
+        raise SpecError.one(f'"{branch}" is not a valid branch name', "branch", "use letters, digits, - and /")
     return branch
 
 
@@ -297,7 +297,7 @@ def check_out_volume(repository: str, revision: str, folder: Path) -> str:
         fetched = git(repo, "fetch", "-q", "--tags", "origin", *every, timeout_s=_TIMEOUT_S, check=False)
     if fetched.status:
         reason = reason_of(fetched)
-        raise fetched.failure(f"the repository {repository} cannot be read: {reason.text}", next=reason.next)
+        raise fetched.failure(f"cannot read the repository {repository}: {reason.text}", next=reason.next)
     done = git(repo, *options, "checkout", "-q", "--detach", "-f", wanted, timeout_s=_TIMEOUT_S, check=False)
     if done.status:
         raise done.failure(f'the repository {repository} has no revision "{revision}": {reason_of(done).text}')
@@ -324,7 +324,7 @@ def author_of_commits(configured_author: str = "") -> Author:
     author = configured_author or (committer and _ident("AUTHOR", known))
     if not author:
         step = 'git config --global user.name "Your Name"; git config --global user.email you@example.org'
-        raise SpecError.one("git does not know who makes this commit", "author", step)
+        raise SpecError.one("git has no name and email for this commit", "author", step)
     parts = re.fullmatch(r"\s*([^<>\0\n]*[^<>\0\s])\s*<([^<>\0\n]*)>\s*", author)
     if parts is None:
         raise SpecError.one(f'"{author}" is no author of a commit', "repository.author", "Your Name <you@example.org>")

@@ -135,7 +135,7 @@ def fetch_tip(cache: Cache, *, depth: int | None = 1, timeout_s: float = 60.0) -
                 cache.remember_tip("")
                 return ""
             what = f"the repository has no branch {cache.base or cache.branch}"
-            raise NotFound(what, cache.url, "symph gitops init makes one; or name another with --branch")
+            raise NotFound(what, cache.url, "create it: symph gitops init, or name another branch: --branch NAME")
         _check(ended, cache.url)
     tip = (cache.repo / "FETCH_HEAD").read_text().split()[0]
     cache.remember_tip(tip, is_of_base=is_of_base)
@@ -175,7 +175,7 @@ def read(cache: Cache, repo: Path | None, *argv: str, timeout_s: float, **option
 
 
 def _has_other_format(cache: Cache, text: str) -> bool:
-    """Return True, with an empty cache of the other object format, if git's `text` says that the remote has that."""
+    """Return True, with an empty cache of the other object format, if git's `text` reports that the remote has it."""
     if not re.search(_MISMATCH, text):
         return False
     other = "sha256" if cache.algorithm == "sha1" else "sha1"
@@ -311,7 +311,7 @@ _WANTS_SIGNATURE = r"(?i)\b(un)?signed\b|\bsignatures?\b"
 
 def _remediation(ended: Completed) -> str:
     if re.search(_WANTS_SIGNATURE, ended.error_text):
-        return "sign commits: git config commit.gpgsign true, with a user.signingkey"
+        return "sign your commits: git config commit.gpgsign true; git config user.signingkey KEY"
     if "currently checked out" in ended.error_text + ended.text:
         return "give a bare repository (git clone --bare makes one), or another branch: --branch NAME"
     return "if the branch is protected, push a branch for review: --branch NAME"
