@@ -84,7 +84,7 @@ def test_a_stale_branch_is_merged_without_another_change(project: Project) -> No
     assert "lacks" not in project.publish(3, *REVIEW)[2]
 
 
-def test_what_else_a_branch_holds_comes_along(project: Project) -> None:
+def test_other_changes_of_a_branch_are_kept(project: Project) -> None:
     project.publish(2)
     project.publish(3, *REVIEW)
     project.write(SPEC.replace("name: rl", "name: other"))

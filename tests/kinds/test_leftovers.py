@@ -96,9 +96,9 @@ def _alive_after_the_end(objects: Sequence[Mapping[str, Any]], services: Set[str
     ended: set[str] = set()
     for item in objects:
         if is_conductor(item) and item["kind"] == "Job":
-            *deciding, services = " ".join(item["spec"]["template"]["spec"]["containers"][0]["args"][4:]).split("--")
-            assert not set(services.split()) & set(" ".join(deciding).split())
-            ended |= set(services.split())
+            *deciding, beside = " ".join(item["spec"]["template"]["spec"]["containers"][0]["args"][4:]).split("--")
+            assert not set(beside.split()) & set(" ".join(deciding).split())
+            ended |= set(beside.split())
     alive = set()
     for item in objects:
         if item["kind"] == "StatefulSet" or (item["kind"] == "Job" and is_service(item) and _name(item) not in ended):
