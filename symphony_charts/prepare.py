@@ -27,10 +27,10 @@ from symphony_charts.placement.assign import (
     without_machine_fractions,
 )
 from symphony_charts.placement.assign_rules import Decision
-from symphony_charts.placement.fit.demand import demands_of, running_requests
+from symphony_charts.placement.fit.demand import Demand, demands_of, running_requests
 from symphony_charts.placement.plan import Plan, plan_demands
 from symphony_charts.placement.pools.pool import Pools, pools_of_spec
-from symphony_charts.placement.report import nodes_after_run
+from symphony_charts.placement.report import price_per_hour
 from symphony_charts.secrets.files import guard_of
 from symphony_charts.settings.project import Settings, settings_of_spec
 from symphony_charts.spec.checks.finish import finish
@@ -45,7 +45,7 @@ _VALUE = re.compile(r"\bgroups\.[\w.\[\]-]*[\w\]]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AfterRun:
-    """The processes that keep running when the run is over, with their GPUs, and with known pools their nodes.
+    """The processes that keep running when the run is over, with their GPUs, and with known pools the nodes they need.
 
     `price_per_hour` is in dollars, and None if a node has no price.
     """
@@ -84,21 +84,29 @@ class Rendering:
         """The placement of all pods and its certainty, computed from the objects; None if no pools are known."""
         if self.pools is None:
             return None
+        return replace(self._plan(self._demands, self.pools), decisions=self.decisions)
+
+    @cached_property
+    def _demands(self) -> list[Demand]:
         workload = self.chart.experiment.workload
         # Gang scheduling of pods needs a named scheduler; otherwise a scheduler name tells nothing about the fit.
         scheduler = workload.scheduler_name if workload.gang in GANGS_OF_PODS else ""
-        demands = demands_of(self.objects, scheduler=scheduler or "", pools=self.pools)
-        plan = plan_demands(demands, self.pools, gang=workload.gang, experiment=self.chart.name)
-        return replace(plan, decisions=self.decisions)
+        return demands_of(self.objects, scheduler=scheduler or "", pools=self.pools)
 
-    @property
+    def _plan(self, demands: list[Demand], pools: Pools) -> Plan:
+        return plan_demands(demands, pools, gang=self.chart.experiment.workload.gang, experiment=self.chart.name)
+
+    @cached_property
     def after_run(self) -> AfterRun:
         """The processes that keep running when the run is over."""
         left = left_after_run(self.chart, self.values)
-        if self.plan is None or not left:
+        if self.pools is None or not left:
             return AfterRun(processes=tuple(left.values()))
-        nodes, price = nodes_after_run(self.plan, {pod for pod, _ in left})
-        return AfterRun(processes=tuple(left.values()), nodes=nodes, price_per_hour=price)
+        pods = {pod for pod, _ in left}
+        members = [(each.shape, [member for member in each.members if member[0] in pods]) for each in self._demands]
+        plan = self._plan([Demand(shape, kept) for shape, kept in members if kept], self.pools)
+        nodes = sum(use.nodes for use in plan.uses)
+        return AfterRun(processes=tuple(left.values()), nodes=nodes, price_per_hour=price_per_hour(plan))
 
     @property
     def fit(self) -> str:

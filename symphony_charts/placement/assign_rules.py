@@ -107,9 +107,8 @@ def named_pool(name: str, pools: Pools) -> Pool:
     if pool is None:
         near = nearest(name, pools.names)
         hint = f"the pools are {', '.join(pools.names[:20])}" if pools.names else f"{pools.source} has no pools"
-        raise SpecError.one(
-            f'unknown node pool "{name}"', "node_pool_name", f'did you mean "{near}"? ' * bool(near) + hint
-        )
+        hint = f'did you mean "{near}"? {hint}' if near else hint
+        raise SpecError.one(f'unknown node pool "{name}"', "node_pool_name", hint)
     return pool
 
 
@@ -134,9 +133,7 @@ def _pool_tolerations(pool: Pool) -> tuple[Toleration, ...]:
 def _required_pool(assignment: Assignment, pools: Pools) -> Pool:
     if assignment.node_pool_name is None:
         mode = assignment.assign_to
-        raise SpecError.one(
-            f"assign_to {mode} needs a node pool", "node_pool_name", f"choose one of {', '.join(pools.names)}"
-        )
+        raise SpecError.one(f"assign_to {mode} needs a node pool", "node_pool_name", f"one of {', '.join(pools.names)}")
     return named_pool(assignment.node_pool_name, pools)
 
 
@@ -144,11 +141,7 @@ def _machine(assignment: Assignment, pool: Pool) -> Decision:
     """Return one n-th of a machine of the pool: of all resources left for pods, rounded down."""
     parts = 1 if assignment.process_per_machine is None else assignment.process_per_machine
     if parts < 1 or parts != int(parts):
-        raise SpecError.one(
-            f"process_per_machine is {parts}",
-            "process_per_machine",
-            "use a whole number from 1, which is a whole machine",
-        )
+        raise SpecError.one(f"process_per_machine is {parts}", "process_per_machine", "use 1 for a whole machine")
     usable = pool.usable
     gpus, chips = usable.get("nvidia.com/gpu", 0), usable.get("google.com/tpu", 0)
     for name, devices in (("GPU", gpus), ("TPU chip", chips)):

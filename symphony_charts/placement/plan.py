@@ -163,9 +163,7 @@ def _with_unknown(cluster: Cluster, groups: Iterable[Group], pools: Pools) -> It
             why = "it requests a node by name, and names of future nodes are unknown"
             yield replace(group, verdict="UNKNOWN", why=why, next="")
         elif group.verdict != "NO" and (limit := _limit_of(shape.namespace, pools)):
-            yield replace(
-                group, verdict="UNKNOWN", why=f"{limit} may refuse its pods; symph does not check it", next=""
-            )
+            yield replace(group, verdict="UNKNOWN", why=f"{limit} may refuse its pods, and is not considered", next="")
         elif (rules := cluster.unknown[group.demand]) and (shape.is_unruly or group.verdict != "NO"):
             yield replace(group, verdict="UNKNOWN", why=f"symph does not model {', '.join(rules)}", next="")
         elif group.verdict == "NO" and (uncertainty := _why_no_is_uncertain(cluster, group.demand)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from symphony_charts.formats.quantity import gib_text
 from symphony_charts.placement.fit.verdicts import WORST, Group, obstacles
@@ -62,29 +62,6 @@ def _origins(plan: Plan) -> list[tuple[str, str, str]]:
     return sorted({origin for pool in priced for origin in default_prices().origins_of(pool)}, reverse=True)
 
 
-def nodes_after_run(plan: Plan, pods: Collection[str]) -> tuple[int, float | None]:
-    """Return the number of nodes that the groups `pods` keep when all others have ended, and their dollars per hour.
-
-    The price is None if one of these nodes has none.
-    """
-    left: Counter[int] = Counter()
-    for group in plan.groups:
-        left[group.demand] += group.count * (group.name in pods)
-    nodes, total = 0, 0.0
-    is_priced = True
-    for use in plan.uses:
-        for filled in use.filled:
-            kept = 0
-            for demand, per_node in filled.contents:
-                placed = min(left[demand], per_node * filled.count)
-                left[demand] -= placed
-                kept = max(kept, -(-placed // per_node))
-            nodes += kept
-            is_priced = is_priced and not (kept and use.price is None)
-            total += (use.price or 0) / use.nodes * kept
-    return nodes, round(total, 6) if is_priced else None
-
-
 def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iterator[str]:
     """Yield the lines below the total: spot, hours, missing prices, and sources."""
     total = priced_total(plan)
@@ -93,9 +70,7 @@ def money_lines(plan: Plan, hours: float | None = None, trials: int = 1) -> Iter
         yield f"the same nodes: ${spot:.2f}/h as spot"
     if hours is not None and total:
         times = f"{hours:g} h" + (f" x {trials} trials" if trials > 1 else "")
-        yield f"for {times}: ${total * hours * trials:.2f}" + (
-            " plus the parts without a price" if unpriced(plan) else ""
-        )
+        yield f"for {times}: ${total * hours * trials:.2f}{' plus the parts without a price' * bool(unpriced(plan))}"
     yield from (f"no price: {text}" for text in unpriced(plan))
     origins = [f"{what}, {date} ({source})" for what, date, source in _origins(plan)]
     if origins:

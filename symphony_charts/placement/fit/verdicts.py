@@ -208,10 +208,7 @@ def _kept_out(cluster: Cluster, shape: Shape) -> tuple[str, str]:
         if taint and taint.key in _CONDITIONS:
             return f"{where} is {_CONDITIONS[taint.key]}{others}", f"see `kubectl describe node {node.name}`"
         if taint:
-            return (
-                f"does not tolerate taint {taint} of {where}{others}",
-                f"add a toleration of {taint.key}, or use assign_to",
-            )
+            return f"does not tolerate {taint} of {where}{others}", f"add a toleration of {taint.key}, or use assign_to"
     if not pools:
         return "the cluster has no node pools", "give a file that describes its node pools: --pools FILE"
     return "no pool matches both node selector and node affinity", "loosen one of them, or see symph plan --explain"
@@ -223,10 +220,7 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     rooms = cluster.fits[demand]
     if demand in cluster.anti_affine[demand]:
         nodes = cluster.nodes_in(rooms)
-        return (
-            f"needs a node for each of its {count} pods, and there are {nodes} nodes",
-            "use fewer replicas, or more nodes",
-        )
+        return f"needs {count} nodes, one per pod; there are {nodes}", "use fewer replicas, or more nodes"
     best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))
     pool = cluster.pools[cluster.classes[best].pool]
     more = -(-missing // rooms[best])

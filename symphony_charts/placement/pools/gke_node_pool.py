@@ -23,10 +23,7 @@ def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -
         machine = _machine_of_labels(config) or machine
     if machine is None:
         near = nearest(config.machine_type, catalog.machines)
-        hint = (
-            f'did you mean "{near}"? ' * bool(near)
-            + "add the machine types that gcloud lists: symph catalog refresh FILE"
-        )
+        hint = f'did you mean "{near}"? ' * bool(near) + "add what gcloud lists: symph catalog refresh FILE"
         machine_field.fault(f'unknown machine type "{config.machine_type}"', "", hint)
         return None
     gpu_type, gpus = config.gpu_type or machine.gpu, config.gpu_count or machine.gpus
@@ -244,15 +241,9 @@ def _device_faults(machine: Machine, gpu: str, count: int, partition: str) -> It
         if gpu and not gpu_matches(gpu, machine.gpu):
             yield f"{machine.name} comes with {machine.gpu}, not {gpu}", f"name {machine.gpu}, or remove the GPU"
         elif count and count != machine.gpus:
-            yield (
-                f"{machine.name} has {machine.gpus} GPUs, not {count}",
-                "remove the number: the machine type determines it",
-            )
+            yield f"{machine.name} has {machine.gpus} GPUs, not {count}", "remove the number: the machine type sets it"
     elif machine.family != "n1" or not limits:
-        yield (
-            f"{machine.family} machines cannot have {gpu or 'attached GPUs'}",
-            f"n1 machines can have {', '.join(_ATTACHED)}",
-        )
+        yield f"{machine.family} machines cannot have {gpu or 'attached GPUs'}", f"on n1: {', '.join(_ATTACHED)}"
     elif count and machine.vcpu > limits.get(count, 0):
         allowed = ", ".join(f"{number} up to {most} vCPUs" for number, most in limits.items())
         yield f"{machine.name} cannot have {count} of {gpu}", f"it can have {allowed}"

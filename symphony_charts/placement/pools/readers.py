@@ -269,9 +269,7 @@ def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None 
     try:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
-        raise SpecError.one(
-            f"the file of node pools {path} does not exist", next="give a file that describes your node pools"
-        ) from error
+        raise SpecError.one(f"{path} does not exist", next="give a file that describes your node pools") from error
     except (OSError, UnicodeDecodeError) as error:
         raise SpecError.one(f"cannot read the file of node pools: {error}", at=str(path)) from error
     return read_pools(text, str(path), variables=variables, catalog=user_catalog())

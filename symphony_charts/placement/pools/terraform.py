@@ -125,9 +125,7 @@ def pools_of_resources(resources: Sequence[tuple[str, str, Fields]], catalog: Ca
     growing = tuple(reason for _, values, _ in clusters for reason in autoscaled(values))
     if not pools and not faults.problems:
         what = f"this file has no GKE node pools{''.join(f': {reason}' for reason in growing[:1])}"
-        faults.add(
-            what, "", f"give the output of `terraform show -json PLAN` if modules create them; otherwise {ELSEWHERE}"
-        )
+        faults.add(what, "", f"give the output of `terraform show -json PLAN` if modules make them; else {ELSEWHERE}")
     return Pools(pools=tuple(pools), autoscaled=growing)
 
 
@@ -150,6 +148,4 @@ def _refuse_unknown(file: Fields, resource: Fields) -> None:
         if change.text("address") == address and isinstance(unknown, list):
             for block in unknown:
                 if isinstance(block, dict) and block.get("machine_type") is True:
-                    resource.fault(
-                        "machine_type is known only after apply", "", "apply the plan first, then give the state"
-                    )
+                    resource.fault("machine_type is known only after apply", "", "apply it first, then give the state")
