@@ -191,7 +191,7 @@ _WORDS: tuple[tuple[Cause, str, _Text, _Step], ...] = (
         "no node takes it: {0[1]}",
         "symph plan SPEC --pools FILE",
     ),
-    ("gang", r"^its gang is not complete", "{0[0]}", "{1.describe}"),
+    ("gang", r"^its gang is incomplete", "{0[0]}", "{1.describe}"),
     ("suspended", r"^suspended until it is resumed", "{0[0]}", "{1.describe}"),
     ("probe", r"^not ready: .+", "{0[0]}", "{1.logs}"),
     (

@@ -202,16 +202,12 @@ def deploy_warnings(tip: Snapshot, before: Pointer | None, after: Pointer) -> li
     if not tip.commit:
         warnings.append("the repository was empty, so no cluster reads it yet: symph gitops init")
     if unknown := sorted(after.unknown):
-        warnings.append(
-            f"a newer symph wrote {', '.join(unknown)} of this pointer; this one keeps it unchanged: update symph"
-        )
+        warnings.append(f"a newer symph wrote {', '.join(unknown)} of this pointer; it is kept: update symph")
     if fault := destination_fault(project, after.env, after.destination):
         warnings.append(f"{fault}: symph gitops init --force, and apply bootstrap/ to the cluster")
     move = move_between(before.destination, after.destination) if before else None
     if before and move and move.ends and destination_fault(project, after.env, before.destination):
-        warnings.append(
-            f"the old run keeps running in {move.before}: the project of {after.env} no longer allows that place"
-        )
+        warnings.append(f"the old run keeps running in {move.before}: the project of {after.env} no longer allows it")
     return warnings
 
 

@@ -39,13 +39,7 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
     what = "this symbolic link leads out of the repository; Argo CD and Flux then refuse the whole repository"
     findings = [_error(path, "symlink", "", what, "replace the link by the file") for path in tree.links]
     findings += [
-        _error(
-            path,
-            "published-chart",
-            "",
-            "this changes a published version",
-            "restore it, and publish a new one: symph publish",
-        )
+        _error(path, "published-chart", "", "a published version never changes", "publish a new one: symph publish")
         for path in tree.changed
         if _published_charts([path])
     ]
@@ -63,13 +57,7 @@ def check_repository(tree: RepositoryFiles) -> list[tuple[str, Finding]]:
         pointer_file = path.removesuffix(snapshot.ENCRYPTED_SUFFIX) + snapshot.POINTER_SUFFIX
         if path.startswith("envs/") and path.endswith(snapshot.ENCRYPTED_SUFFIX) and pointer_file not in tree.files:
             findings.append(
-                _error(
-                    path,
-                    "orphan-secret",
-                    "",
-                    f"{pointer_file} is missing, but Flux still applies this Secret",
-                    "delete it",
-                )
+                _error(path, "orphan-secret", "", f"Flux applies it, but {pointer_file} is missing", "delete it")
             )
     return sorted(findings, key=lambda item: (item[0], item[1].rule, item[1].path))
 
@@ -100,9 +88,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
         place = (pointer.env, pointer.team, pointer.name)
         if snapshot.pointer_name(path) != place:
             what = f"the pointer is of {'/'.join(place)}, and its path is of another experiment"
-            yield _error(
-                path, "pointer-place", "name", what, "move the file, or correct its name, team and environment"
-            )
+            yield _error(path, "pointer-place", "name", what, "move the file, or correct its name, team and env")
         if pointer.is_release != (FLUX_SOURCE_FILE in tree.files):
             other = "Flux reads only HelmReleases, and this file has none"
             what = "Argo CD does not read HelmReleases" if pointer.is_release else other
@@ -120,9 +106,7 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
             yield from _values(path, pointer, tree.files)
         fault = destination_fault(tree.files.get(PROJECT_FILE), path.split("/")[1], pointer.destination)
         if fault:
-            next_step = (
-                "correct it; or add the place to .symph.yaml, run symph gitops init --force, and apply bootstrap/"
-            )
+            next_step = "correct it; or add it to .symph.yaml, run symph gitops init --force, and apply bootstrap/"
             yield _error(path, "pointer-destination", "destination", fault, next_step)
         application = app_name(*place)
         namesake = applications.setdefault(application, path)

@@ -127,7 +127,7 @@ class Move(NamedTuple):
     def text(self, join: str = ", ") -> str:
         if self.ends:
             return f"ends in {self.before}{join}starts in {self.after}"
-        return f"starts in {self.after}; in {self.before} it runs until it is deleted there: retire it first"
+        return f"starts in {self.after}; in {self.before} it keeps running until you delete it: retire it first"
 
 
 def move_between(before: Destination, after: Destination) -> Move | None:

@@ -293,18 +293,14 @@ def check_folder(path: str) -> str:
     path = path.strip("/")
     parts = path.split("/")
     if path and any(part in ("", ".", "..") or part.lower() == ".git" or not _FOLDER.fullmatch(part) for part in parts):
-        raise SpecError.one(
-            f'"{path}" is not a valid folder of a repository', "repository.path", "for example: deploy/charts"
-        )
+        raise SpecError.one(f'"{path}" is not a valid folder', "repository.path", "for example: deploy/charts")
     return path
 
 
 def check_names(**names: str) -> None:
     """Raise SpecError unless all are DNS labels; they become names of folders, objects and branches."""
     problems = [
-        Problem(
-            what=f'"{value}" is not a valid {what}', path=what, next="use lower-case letters, digits and -, at most 63"
-        )
+        Problem(what=f'"{value}" is not a valid {what}', path=what, next="use up to 63 of a to z, 0 to 9 and -")
         for what, value in names.items()
         if not DNS_LABEL.fullmatch(value) or len(value) > 63
     ]

@@ -128,7 +128,7 @@ def test_a_branch_that_experiments_share_conflicts_where_main_published_one_of_t
     assert project.symph("publish", "other.yaml", "--env", "dev")[0] == 0
     status, _, err = project.publish(5, *REVIEW)
     assert (status, "both changed charts/ml/other/0.1.0" in err) == (7, True), err
-    assert "publish other again in the same command, or take another branch" in err
+    assert "publish other again in the same command, or use another branch" in err
     write_other(3)
     assert project.symph("publish", "rl.yaml", "other.yaml", "--env", "dev", *REVIEW)[0] == 0
     assert merges_cleanly(project)

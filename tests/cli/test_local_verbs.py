@@ -105,7 +105,9 @@ def test_a_failure_that_ends_more_here_than_on_a_cluster_says_so(tmp_path: Path)
     other = "image: i\nworkload: {kind: appwrapper}\n"
     for more, is_said in ((other, True), ("", False)):
         done = symph("up", spec(tmp_path, f"name: exp\n{more}processes: {processes}\n"), "--wait")
-        assert (done.returncode, "on kind appwrapper other groups continue" in done.stderr) == (3, is_said), done.stderr
+        assert (done.returncode, "on kind appwrapper, other groups continue" in done.stderr) == (3, is_said), (
+            done.stderr
+        )
 
 
 def test_down_ends_the_run_and_says_which(tmp_path: Path) -> None:
@@ -262,7 +264,7 @@ def test_logs_of_several_experiments_ask_for_a_name(folders: tuple[Path, Path], 
     for word in ("agent", "nothere"):
         done = symph("logs", word, cwd=tmp_path)
         assert done.returncode == 8
-        assert "several experiments are running here: one, two" in done.stderr
+        assert "several experiments run here: one, two" in done.stderr
         assert "name one" in done.stderr
 
 

@@ -362,7 +362,7 @@ class TestChanges:
         assert list(files.read(tmp_path / "exp/experiment.yaml").experiment.processes) == ["a"]
         place.cluster.delete("exp")
         place.wait("deleted") if place.cluster.watcher.backend == "kube" else None
-        with pytest.raises(Conflict, match="saved already"):
+        with pytest.raises(Conflict, match="is already saved"):
             place.launch(a=FOREVER)
         assert place.cluster.list_experiments() == []
 

@@ -108,7 +108,7 @@ def test_a_dry_run_launch_prints_the_objects(capsys: pytest.CaptureFixture[str])
     kinds = [item["kind"] for item in yaml.safe_load_all(out)]
     assert (kinds.count("Service") >= 2, "Job" in kinds) == (True, True)
     assert "changed: containers have no capabilities" in err
-    assert "which the input does not ask for: group/proc1, group/proc2, agent0 and 7 more" in err
+    assert "which the input does not: group/proc1, group/proc2, agent0 and 7 more" in err
     Cluster.new("kubernetes").launch(topdown(), dry_run=True)
     assert "changed:" not in capsys.readouterr().err  # once in a script
 

@@ -91,7 +91,7 @@ def test_a_dump_keeps_the_names_and_gives_them_back() -> None:
 def test_two_names_that_would_be_one_are_refused() -> None:
     _, exp = described("my_exp")
     exp.new_process("lone", cmds=["true"])
-    with pytest.raises(SpecError, match="'Lone' and 'lone' are the same process name"):
+    with pytest.raises(SpecError, match="'Lone' and 'lone' would have the same process name"):
         exp.finish()
 
 

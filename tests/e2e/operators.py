@@ -10,6 +10,7 @@ import base64
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.e2e.programs import Programs
 from tests.e2e.rig.pki import Authority
 from tests.e2e.rig.process import Daemon, answers, free_ports, start, wait_for
 from tests.e2e.tools.build import find_tool
-from tests.e2e.tools.modules import APPWRAPPER, ARGO_WORKFLOWS, JOBSET, KUEUE, module_folder
+from tests.e2e.tools.modules import APPWRAPPER, ARGO_WORKFLOWS, JOBSET, KUEUE, VOLCANO, module_folder
 
 Object = dict[str, Any]
 
@@ -123,6 +124,28 @@ def start_argo_workflows(folder: Path, programs: Programs) -> Daemon:
     daemon = start(folder, "workflow-controller", argv, dies_with_us=True, env=env)
     wait_for(daemon, lambda: answers("http://127.0.0.1:6060/healthz"), _READY_S)
     return daemon
+
+
+_VOLCANO_SCHEDULER = """\
+actions: "enqueue, allocate, backfill"
+tiers:
+- plugins: [{name: priority}, {name: gang}, {name: conformance}]
+- plugins: [{name: overcommit}, {name: drf}, {name: predicates}, {name: proportion}, {name: nodeorder}]
+"""
+
+
+def start_volcano(folder: Path, programs: Programs) -> None:
+    """Start Volcano's controllers and its scheduler, without webhooks."""
+    programs.define(VOLCANO, "config/crd/volcano/bases/*.yaml")
+    programs.kubectl("create", "namespace", "volcano-system")
+    config = folder / "volcano-scheduler.conf"
+    config.write_text(_VOLCANO_SCHEDULER)
+    for name, more in (("vc-controller-manager", []), ("vc-scheduler", [f"--scheduler-conf={config}"])):
+        (health,) = free_ports(1)
+        argv = [str(find_tool(name)), f"--kubeconfig={programs.kubeconfig}", "--leader-elect=false", *more]
+        argv += ["--enable-healthz", f"--healthz-address=127.0.0.1:{health}"]
+        daemon = start(folder, name, argv, dies_with_us=True, env=programs.environment())
+        wait_for(daemon, partial(answers, f"http://127.0.0.1:{health}/healthz"), _READY_S)
 
 
 def _render(operator: Operator, programs: Programs, helm: Path) -> list[Object]:

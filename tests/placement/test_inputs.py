@@ -197,7 +197,13 @@ _TYPE = '"machine_type": "n1-standard-2",\n                    "oauth_scopes"'
         ("state.json", '"max_node_count": 16', '"max_node_count": []', "max_node_count", "a whole number"),
         ("gcloud-node-pools.json", 'PerNode": "110"', 'PerNode": "lots"', "[0].maxPods", "whole number"),
         ("gcloud-node-pool.yaml", "diskSizeGb: 50", "diskSizeGb: [50]", "gcloud-node-pool.yaml:12", "a whole number"),
-        ("kubectl-nodes.json", '"cpu": "3920m"', '"cpu": "3920x"', "items[0].status.allocatable.cpu", "no quantity"),
+        (
+            "kubectl-nodes.json",
+            '"cpu": "3920m"',
+            '"cpu": "3920x"',
+            "items[0].status.allocatable.cpu",
+            "is not a quantity",
+        ),
         ("pools.yaml", "max_nodes: 3", "max_node: 3", "pools.yaml:18", 'unknown key "max_node"'),
     ],
 )

@@ -20,8 +20,8 @@ EXPECTED: dict[str, object] = {
     "link_to_a_folder_of_ours": f"{START} run{PLACE}it is a link or not a folder",
     "a_file": f"{START} run{PLACE}File exists",
     "somebody_elses": f"{START} run{PLACE}it belongs to user 12345 with mode 0777; it must be yours with mode 0700",
-    "hard_linked_lock": f"{START} gpus.lock{PLACE}it is no file of yours alone",
-    "piped_lock": f"{START} gpus.lock{PLACE}it is no file of yours alone",
+    "hard_linked_lock": f"{START} gpus.lock{PLACE}it is not a plain file, or not only yours",
+    "piped_lock": f"{START} gpus.lock{PLACE}it is not a plain file, or not only yours",
     "linked_lock": f"{START} gpus.lock{PLACE}it is a link",
 }
 

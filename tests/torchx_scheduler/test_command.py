@@ -99,7 +99,9 @@ def test_wrong_options_are_refused_in_words_and_all_at_once_before_anything_star
     unknown = torchx("run", "-s", "symph", "-cfg", "onn=kube", "utils.echo", status=1).stderr
     assert re.search(r"[Uu]nknown run option.*onn", unknown, re.DOTALL)
     done = torchx("run", "-s", "symph", "-cfg", "on=moon,compat=slurm", "utils.echo", status=1)
-    assert re.search(r'"moon" is not a value of `on`\n +at: +cfg\.on\n +next: one of tmux, kube, chart', done.stderr)
+    assert re.search(
+        r'"moon" is not a value of `on`\n +at: +cfg\.on\n +next: use one of tmux, kube, chart', done.stderr
+    )
     assert '"slurm" is not a value of `compat`' in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -169,9 +169,7 @@ def objects_of_environment(tip: Snapshot, env: str) -> tuple[list[dict[str, obje
     for pointer in pointers:
         files = tip.below(pointer.chart)
         if not files:
-            raise NotFound(
-                f"{env} runs {pointer.chart}, which does not exist", next="check the repository: symph gitops lint"
-            )
+            raise NotFound(f"{env} runs {pointer.chart}, which does not exist", next="check it: symph gitops lint")
         release = Release(name=pointer.name, namespace=pointer.destination.namespace)
         made, note = objects_of(files, pointer.chart, pointer.values, release)
         objects += [item for item in made if "helm.sh/hook" not in sub(item, "metadata", "annotations")]

@@ -241,10 +241,7 @@ class Store:
         pause = run.attempts.pause_s()
         if time.monotonic() + pause > run.deadline:
             tries = f"within {self._timeout_s:g} s ({run.attempts.tries} tries)"
-            what, step = (
-                f"{self.cache.url} did not accept the commit {tries}",
-                "retry when fewer commits arrive on the branch",
-            )
+            what, step = f"{self.cache.url} did not accept the commit {tries}", "retry when the branch is less busy"
             raise ToolFailed(what, f"the last answer was: {answer.text}", f"nothing was published; {step}")
         time.sleep(pause)
         return new_tip

@@ -41,7 +41,7 @@ def read_pools(
     line.
     """
     if name.endswith((".tf", ".hcl")):
-        raise SpecError.one("Terraform's language HCL is not read", at=name, next=_INSTEAD)
+        raise SpecError.one("symph does not read Terraform's language HCL", at=name, next=_INSTEAD)
     documents = _documents(text)
     read = [_parse(document, name) for document in documents]
 
@@ -103,7 +103,7 @@ def _reader_of(data: object, name: str) -> _Reader:
     if isinstance(data, dict):
         for keys, kind in _REMOVED:
             if all(key in data for key in keys):
-                raise SpecError.one(f"{kind} is not read", at=name, next=_INSTEAD)
+                raise SpecError.one(f"symph does not read {kind}", at=name, next=_INSTEAD)
         for keys, reader in _READERS:
             if all(key in data for key in keys):
                 return reader

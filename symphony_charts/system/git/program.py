@@ -262,9 +262,7 @@ def changed_since(folder: Path, base: str) -> tuple[str, ...]:
     argv = ["git", "-C", str(folder), "diff", "--name-only", "-z", "--no-renames", "--relative", "--diff-filter=MDT"]
     ended = run([*argv, "--merge-base", "--end-of-options", base, "--"], timeout_s=60, check=False)
     if ended.status:
-        raise ended.failure(
-            f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give another revision: --base"
-        )
+        raise ended.failure(f"cannot compare with {base}: {ended.error_text.strip()}", next="fetch it, or give --base")
     return tuple(path for path in ended.stdout.decode("utf-8", "surrogateescape").split("\0") if path)
 
 

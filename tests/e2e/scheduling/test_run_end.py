@@ -18,7 +18,7 @@ from symphony_charts.kinds.base import is_conductor
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import pods_of, pods_that_end
 from tests.e2e.charts import package_data
-from tests.e2e.operators import start_argo_workflows
+from tests.e2e.operators import start_argo_workflows, start_volcano
 from tests.e2e.programs import Programs, Symph
 from tests.e2e.release import Release, Releases, describe
 from tests.e2e.rig.cluster import Cluster
@@ -185,23 +185,32 @@ def test_an_appwrapper_that_succeeds_frees_the_services_beside_it(
 
 
 @pytest.fixture(scope="module")
-def argo_workflows(cluster: Cluster, programs: Programs) -> None:
+def argo(cluster: Cluster, programs: Programs) -> None:
     if not (FOLDER / "workflow-controller").exists():
         pytest.skip("not built: python -m tests.e2e.tools build workflow-controller argoexec")
     start_argo_workflows(cluster.folder, programs)
 
 
-@pytest.mark.usefixtures("argo_workflows")
+@pytest.fixture(scope="module")
+def volcano(cluster: Cluster, programs: Programs) -> None:
+    if not (FOLDER / "vc-scheduler").exists():
+        pytest.skip("not built: python -m tests.e2e.tools build vc-controller-manager vc-scheduler")
+    start_volcano(cluster.folder, programs)
+
+
 @pytest.mark.parametrize("status", [0, 3])
-def test_a_workflow_deletes_what_ends_with_its_run(
-    status: int, release: Releases, symph: Symph, tmp_path: Path
+@pytest.mark.parametrize("kind", ["argo", "volcano"])
+def test_other_controllers_end_services_with_the_run(
+    kind: str, status: int, request: pytest.FixtureRequest, release: Releases, symph: Symph, tmp_path: Path
 ) -> None:
-    run = Run(release("rl"), package_data(_experiment("argo"), tmp_path))
+    request.getfixturevalue(kind)
+    run = Run(release("rl"), package_data(_experiment(kind), tmp_path))
     groups = ("trainer", "actor", "replay", "board")
     eventually(lambda: run.pods().keys() == {*groups} and all(map(run.is_ready, groups)), 60, run.state)
     before = run.uids()
-    run.end("replay", 0)
-    run.evict("replay")
+    if kind == "argo":  # Volcano does not replace an evicted pod
+        run.end("replay", 0)
+        run.evict("replay")
     run.end("trainer", status)
     run.wait_left("board")
     assert run.uids()["board"] == before["board"]

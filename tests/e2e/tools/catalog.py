@@ -80,6 +80,10 @@ _DEAR = (
         is_dear=True,
     ),
     Tool(name="argoexec", group="argo", package="./executor", is_dear=True),
+    Tool(
+        name="vc-controller-manager", group="volcano", package="volcano.sh/volcano/cmd/controller-manager", is_dear=True
+    ),
+    Tool(name="vc-scheduler", group="volcano", package="volcano.sh/volcano/cmd/scheduler", is_dear=True),
 )
 
 TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in (*_ALL, *_DEAR)}
