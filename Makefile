@@ -76,8 +76,11 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 	@SYMPH_SOAK=20000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -s -p no:cacheprovider -m e2e tests/e2e/test_git_walk.py
 	@SYMPH_SOAK=1 SYMPH_TRIALS=200 python -m pytest -q -s -p no:cacheprovider tests/e2e/test_publish_storm.py tests/e2e/test_sweep_killed.py -m "e2e or slow"
 	@SYMPH_SOAK=10000 python -m pytest -q -s -p no:cacheprovider -m slow tests/e2e/test_local_walk.py tests/e2e/test_local_many.py
-	@python -m tests.e2e.tools build source-controller kustomize-controller
-	@SYMPH_SOAK=1 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_flux.py tests/e2e/test_judges.py
+	@python -m tests.e2e.tools build source-controller kustomize-controller workflow-controller argoexec \
+		vc-controller-manager vc-scheduler
+	@SYMPH_SOAK=1 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_flux.py tests/e2e/test_judges.py \
+		tests/e2e/test_argo_cd.py tests/e2e/scheduling/test_run_end.py
+	@SYMPH_SOAK=1000 python -m pytest -q -n 2 -p no:cacheprovider tests/kinds/test_leftovers.py tests/local/test_end_of_run.py
 	@$(MAKE) oracle N=2000
 	@$(MAKE) matrix
 

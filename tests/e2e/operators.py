@@ -136,7 +136,7 @@ tiers:
 
 def start_volcano(folder: Path, programs: Programs) -> None:
     """Start Volcano's controllers and its scheduler, without webhooks."""
-    programs.define(VOLCANO, "config/crd/volcano/bases/*.yaml")
+    programs.define(VOLCANO, "config/crd/*/bases/*.yaml")
     programs.kubectl("create", "namespace", "volcano-system")
     config = folder / "volcano-scheduler.conf"
     config.write_text(_VOLCANO_SCHEDULER)
