@@ -43,6 +43,7 @@ BEFORE = (
 )
 # The plan is drawn on white: its colours of paper and ink -> their replacements on black.
 NIGHT = {"#ffffff": "#0d1117", "#1f2933": "#e6edf3", "#616e7c": "#9aa5b1", "#cbd2d9": "#3e4c59", "#2f855a": "#56d364"}
+NIGHT |= {"#f8fafb": "#161b22", "#eef2f5": "#21262d"}
 
 
 def main() -> None:
