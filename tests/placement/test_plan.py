@@ -213,7 +213,7 @@ def test_an_explanation_does_not_say_that_a_label_is_missing_where_it_is_unknown
 def test_a_taint_keeps_pods_away_until_it_is_tolerated() -> None:
     tainted = nodes(taints=[{"key": "team", "value": "rl", "effect": "NoSchedule"}])
     lost = group(check(experiment({"p": asking()}), tainted), "p")
-    assert (lost.verdict, lost.why) == ("NO", "does not tolerate taint team=rl:NoSchedule of a")
+    assert (lost.verdict, lost.why) == ("NO", "does not tolerate team=rl:NoSchedule of a")
     tolerant = asking(tolerations=[{"key": "team", "operator": "Exists"}])
     assert check(experiment({"p": tolerant}), tainted).verdict == "PROVEN"
 

@@ -137,7 +137,7 @@ def test_a_module_that_makes_node_pools_is_refused_with_the_command_to_run(modul
 @pytest.mark.parametrize(
     ("data", "what"),
     [
-        ({"module": {"net": {"source": "terraform-google-modules/network/google"}}}, "if modules create them"),
+        ({"module": {"net": {"source": "terraform-google-modules/network/google"}}}, "if modules make them"),
         ({"resource": {"google_container_cluster": {"c": {"name": "c"}}}}, "this file has no GKE node pools"),
         ({"resource": {"google_container_cluster": {"c": {"name": "c", "enable_autopilot": True}}}}, "Autopilot"),
         ({"resource": {"aws_eks_node_group": {"n": {"instance_types": ["m5.large"]}}}}, "kubectl get nodes"),
