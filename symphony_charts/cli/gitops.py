@@ -68,33 +68,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 # Options of `gitops init` with a text, empty by default.
 _INIT_TEXTS = (
-    ("--cluster-url", "URL", "by which address the cluster reads it (default: --repo's)"),
-    ("--name", "NAME", "the begin of the names of its objects (default: TEAM-REPOSITORY)"),
-    ("--project", "NAME", "an AppProject that exists (default: one per environment is made)"),
-    ("--sops-secret", "NAME", "with --flux: the Secret with the keys that open SOPS files"),
+    ("--cluster-url", "URL", "address that the cluster uses (default: --repo's)"),
+    ("--name", "NAME", "prefix of the names of its objects (default: TEAM-REPOSITORY)"),
+    ("--project", "NAME", "existing AppProject (default: create one per environment)"),
+    ("--sops-secret", "NAME", "with --flux: Secret with the keys of SOPS files"),
     (
         "--git-secret",
         "NAME",
-        "with --flux: the Secret by which it reads the repository (default: NAME for ssh, none for https)",
+        "with --flux: Secret with the repository's credentials (default: NAME for ssh, none for https)",
     ),
 )
 
 
 def _configure_init(parser: argparse.ArgumentParser) -> None:
     options.add_repository(parser)
-    text = "an environment and where it runs, the first to the last; written to a new .symph.yaml"
+    text = "an environment and its place, in order of promotion; may be repeated; written to a new .symph.yaml"
     options.add_list(parser, "--destination", metavar="ENV=[CLUSTER/]NAMESPACE", help=text)
     parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
     for flag, metavar, text in _INIT_TEXTS:
         parser.add_argument(flag, metavar=metavar, default="", help=text)
-    text = "whose CI runs the check (default: by host)"
+    text = "CI system that runs the check (default: by host)"
     parser.add_argument("--ci", choices=("all", "github", "gitlab", "none"), help=text)
-    text = "where Argo CD keeps its objects (default: argocd)"
+    text = "namespace of Argo CD's objects (default: argocd)"
     parser.add_argument("--argocd-namespace", metavar="NAME", default="argocd", help=text)
-    text = "what the repository's check installs symph from: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
+    text = "source of symph for the repository's check: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
     text += "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)"
     parser.add_argument("--install-from", metavar="WHERE", help=text)
-    text = "keep what runs when a pointer vanishes (retire then needs a hand)"
+    text = "keep the run of a deleted pointer (after `retire`, delete it by hand)"
     parser.add_argument("--protect", action="store_true", help=text)
     parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
     options.add_change_options(parser)

@@ -193,7 +193,7 @@ class Kind:
         return None
 
     def is_single(self, group: Group) -> bool:
-        """Return True if the controller starts exactly one pod of `group` with any values."""
+        """Return True if the controller starts exactly one pod of `group`, independent of the values."""
         return False
 
     def attempt(self, group: Group) -> str:

@@ -126,7 +126,7 @@ class Transition:
     # Events
 
     def started(self, slot: int, at: float) -> None:
-        """A program has started `at` a time since 1970, with its run; unless it waits at its gate."""
+        """Note that a program started with its run, `at` in seconds since 1970; one that waits at its gate has not."""
         if not self._planned[slot].waits:
             self._note_start(slot, at)
 
