@@ -364,6 +364,7 @@ def side_of_chart(tip: Snapshot, title: str, chart: str, env_values: Values, rel
     """Return the side of a published chart with the given values. Raises NotFound if it is missing."""
     if tip.entry(chart) is None:
         published = ", ".join(sorted(tip.folder(chart.rpartition("/")[0]))) or "none"
-        raise NotFound(f"the repository has no {chart}", f"published versions: {published}", "symph history NAME")
+        step = f"see what ran: symph history {release.name}"
+        raise NotFound(f"the repository has no {chart}", f"published versions: {published}", step)
     objects, note = objects_of(tip.below(chart), chart, env_values, replace(release, is_draft=True))
     return Side(title=title, objects=tuple(objects), notes=(note,) if note else ())
