@@ -164,4 +164,5 @@ def test_what_is_alive_after_the_end_of_a_drawn_experiment_follows_from_the_spec
         services = {name for name, pod in pods.items() if not pod.is_finite and pod.settings.replicas}
         assert _alive_after_the_end(prepared.objects, services) == services - of_run, data
         ends += bool(of_run)
-    assert ends > _CASES / 20
+    # Few drawn experiments fit the roles of a DIJob.
+    assert ends > _CASES / (20 if kind == "dijob" else 10)
