@@ -69,7 +69,9 @@ def learn(options):
     print("learner ready", flush=True)
     for update in range(1, options.updates + 1):
         wire.wait_until(lambda: len(episodes) >= options.batch)
-        batch = [episodes.pop(0) for _ in range(options.batch)]
+        # Only the newest: PPO learns little from episodes of an old policy, which pile up if the learner is slow.
+        batch = episodes[-options.batch :]
+        episodes.clear()
         improve(policy, values, batch)
         print(f"update {update}: {sum(won for _, won in batch)} of {len(batch)} reach the goal", flush=True)
     steps, won = episode(policy, lambda odds: int(odds[1] > odds[0]))
