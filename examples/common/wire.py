@@ -21,6 +21,8 @@ def serve(service, answer):
     lock = threading.Lock()
 
     class Handler(http.server.BaseHTTPRequestHandler):
+        timeout = 30
+
         def do_POST(self):
             data = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
             with lock:
@@ -37,6 +39,8 @@ def serve(service, answer):
             pass
 
     server = http.server.ThreadingHTTPServer(address(service), Handler)
+    # The process ends after the answers that are on their way.
+    server.daemon_threads = False
     threading.Thread(target=server.serve_forever, daemon=True).start()
 
 

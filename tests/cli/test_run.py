@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -266,3 +269,28 @@ def test_an_example_talks_through_its_services_and_ends(
     assert main(["run", str(tmp_path / "examples" / example / "experiment.yaml")]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert [line for line in lines if line not in shown] == []
+
+
+def test_a_server_of_the_examples_ends_after_its_last_answer(tmp_path: Path) -> None:
+    """It answers with more than a socket buffer holds, to a client that reads late."""
+    script = tmp_path / "server.py"
+    script.write_text(
+        "import wire\n"
+        "asked = []\n"
+        "wire.serve('it', lambda path, data: asked.append(path) or 20_000_000 * 'y')\n"
+        "wire.wait_until(lambda: asked)\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = free.getsockname()
+    env = {"SYMPH_IT_HOST": address[0], "SYMPH_IT_PORT": str(address[1])}
+    env["PYTHONPATH"] = str(Path(__file__).parents[2] / "examples" / "common")
+    with subprocess.Popen([sys.executable, script], env=env) as server:
+        while True:
+            with contextlib.suppress(ConnectionRefusedError), socket.create_connection(address) as client:
+                client.sendall(b"POST / HTTP/1.0\r\n\r\n")
+                time.sleep(0.5)
+                with client.makefile("rb") as answer:
+                    assert len(answer.read()) > 20_000_000
+                break
+            time.sleep(0.05)
+        assert server.wait(30) == 0
