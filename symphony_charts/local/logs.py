@@ -29,7 +29,8 @@ from symphony_charts.system.inotify import Changes
 
 # The time when one or several lines were written, in seconds since 1970, and their text with its line feeds.
 Stamped = tuple[float, str]
-# Read size in bytes. Small, and files are not kept open, because hundreds of logs are read side by side.
+# Read size in bytes: it fits into the processor's cache. Files are not kept open, because hundreds of logs are read
+# side by side.
 _BLOCK = 1 << 16
 _SMALL_BLOCK, _LARGE_BLOCK = 1 << 12, 1 << 20
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # fallocate(2)
@@ -126,10 +127,8 @@ class LogFile(_Bytes):
             if rest:
                 yield moment, rest
 
-    def blocks(
-        self, start: int | None = None, end: int | None = None, size: int = _BLOCK, *, is_dated: bool = True
-    ) -> Iterator[Stamped]:
-        """Yield the same lines, together if they are in the same read of `size` bytes and were written at one time.
+    def blocks(self, start: int | None = None, end: int | None = None, *, is_dated: bool = True) -> Iterator[Stamped]:
+        """Yield the same lines, together if they are in the same read and were written at one time.
 
         Without `is_dated` the times do not separate lines.
         """
@@ -138,7 +137,7 @@ class LogFile(_Bytes):
         place = reached = self.kept_from() if start is None else start
         # The known part of the line that begins at `place`.
         parts: list[bytes] = []
-        while reached < end and (data := self.read(reached, min(size, end - reached))):
+        while reached < end and (data := self.read(reached, min(_BLOCK, end - reached))):
             if data[0] == 0 and (kept := self.kept_from(reached)) > reached:
                 # The log was cut faster than it is read.
                 self.lost += min(kept, end) - place
@@ -352,7 +351,7 @@ class _Reader:
         self._searched: dict[int, int] = dict.fromkeys(chosen, 0)
         # Lines of several processes are merged by their times.
         is_alone = query.in_blocks and len(chosen) == 1 and query.since is None and query.until is None
-        self._block, self._is_dated = (_LARGE_BLOCK, False) if is_alone else (_BLOCK, True)
+        self._is_dated = not is_alone
 
     @property
     def logs(self) -> Sequence[Path]:
@@ -390,7 +389,7 @@ class _Reader:
             yield from self._blocks(log, place, end)
 
     def _blocks(self, log: LogFile, start: int, end: int) -> Iterator[Stamped]:
-        return log.blocks(start, end, self._block, is_dated=self._is_dated)
+        return log.blocks(start, end, is_dated=self._is_dated)
 
     def _last(self, slot: int, start: int, end: int) -> Iterator[LogLine]:
         blocks: list[list[LogLine]] = []
