@@ -74,7 +74,6 @@ _TOO_MANY = {
     "ssh": "symph exec PROCESS -- COMMAND runs a command",
     "run": "it starts one experiment; arguments of a program are in its spec",
     "up": "it starts one experiment; arguments of a program are in its spec",
-    "sweep": "values of --grid are separated by commas",
     "down": "it ends whole experiments; symph restart PROCESS restarts one",
     "install": "--name NAME names the release",
     "upgrade": "--name NAME names the release",
@@ -88,6 +87,7 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("allow_abbrev", False)
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(*args, **options)
+        self._is_mixing = False
 
     def error(self, message: str) -> NoReturn:
         """Raise UsageError; `status_of` prints it and gives exit status 2."""
@@ -101,7 +101,17 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
         """Parse the arguments and refuse unknown ones here, where this parser's flags can be suggested."""
-        namespace, extra = super().parse_known_args(args, namespace)
+        if self._is_mixing:
+            return super().parse_known_args(args, namespace)
+        if any(action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._get_positional_actions()):
+            namespace, extra = super().parse_known_args(args, namespace)
+        else:
+            # Plain argparse gives up optional words at the first flag: `logs learner --tail 5 rl`.
+            self._is_mixing = True
+            try:
+                namespace, extra = self.parse_known_intermixed_args(args, namespace)
+            finally:
+                self._is_mixing = False
         if extra:
             hint = self._hint_for(extra[0])
             if isinstance(self, MasterParser) and extra[0].startswith("-") and not hint:

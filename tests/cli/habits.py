@@ -187,7 +187,7 @@ ROWS = r"""
 2 | sweep e.yaml --grid lr=0.1:0.5 | write first..last or first..last..step, as in lr=1..5 or lr=0.1..0.5..0.1
 2 | sweep e.yaml --grid lr=1.. | write first..last or first..last..step, as in lr=1..5 or lr=0.1..0.5..0.1
 3 | sweep e.yaml --grid lrr=1,2 | did you mean LR? declare it in a process (env: {LRR: ...}), or give a path of the sp
-2 | sweep e.yaml --grid lr=1 2 | (values of --grid are separated by commas)
+2 | sweep e.yaml --grid lr=1 2 | write values with commas: --grid lr=0.1,0.2
 2 | sweep e.yaml --grid lr=1 --grid lr=2 | give all its values in one --grid
 2 | sweep e.yaml --uniform lr=0..1 | add --random N
 2 | sweep e.yaml --uniform lr=0,1 --random 3 | for example: --uniform lr=0.1..1

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from symphony_charts.cli.main import main
 from symphony_charts.cli.parser import SymphonyParser
 from symphony_charts.cli.verbs import VERBS
 from symphony_charts.errors import NotFound, UsageError
@@ -228,6 +229,15 @@ def test_a_mistyped_option_names_the_nearest_one_of_the_very_action(
     said = capsys.readouterr().err
     assert said.startswith(f"error: unrecognized arguments: {typed} (did you mean {flag}?)\n")
     assert said.endswith(f"{name} --help\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("restart", "a", "--with-peers", "rl"), ("logs", "a", "--tail", "5", "rl"), ("ps", "--no-headers", "rl")],
+)
+def test_flags_may_stand_between_the_words(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*words]) == 8
+    assert 'experiment "rl"' in capsys.readouterr().err
 
 
 def test_a_mistyped_action_names_the_nearest_one(capsys: pytest.CaptureFixture[str]) -> None:
