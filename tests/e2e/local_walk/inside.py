@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import contextlib
 import json
 import os
 import select
@@ -130,7 +131,9 @@ class Machine:
             case "look":
                 return {"processes": self._processes(), "dead": self._dead(), "files": _files(request["folders"])}
             case "signal":
-                os.kill(request["pid"], request["number"])
+                # It may have ended since the look.
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(request["pid"], request["number"])
         return None
 
     def _boot(self, request: dict[str, Any]) -> None:
