@@ -8,9 +8,9 @@ processes, and holds canaries: processes that no program may signal.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
-import contextlib
 import json
 import os
 import select
