@@ -36,28 +36,16 @@ LONG_S = 30.0
 _View: TypeAlias = Literal["", "lost", "unsupervised"]
 
 
-def is_met(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Return True if a wait is over: its process is ready or has succeeded."""
-    other = processes[wait.slot]
-    return other.phase == "done" or (wait.until == "ready" and other.ready)
-
-
-def is_starting(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Return True if the awaited process is being started and has not yet reached the awaited state."""
-    other = processes[wait.slot]
-    if other.is_restart_asked or other.phase in ("waiting", "starting", "backoff"):
-        return True
-    return other.phase == "running" and not (wait.until == "ready" and other.ready)
-
-
 def unmet_waits(slot: int, processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[Wait]:
     """Return the unmet waits of the process in `slot`; on a fresh start only those for processes that are starting."""
-    is_fresh = processes[slot].is_fresh_start
-    return [
-        wait
-        for wait in planned[slot].waits
-        if (is_starting(wait, processes) if is_fresh else not is_met(wait, processes))
-    ]
+    unmet = []
+    for wait in planned[slot].waits:
+        other = processes[wait.slot]
+        is_met = other.phase == "done" or (wait.until == "ready" and other.ready)
+        if processes[slot].is_fresh_start:
+            is_met = (is_met or other.phase in ("failed", "stopped")) and not other.is_restart_asked
+        unmet += [] if is_met else [wait]
+    return unmet
 
 
 def wait_words(slot: int, state: RunState, plan: LocalPlan) -> str:
