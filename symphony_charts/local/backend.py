@@ -14,7 +14,7 @@ from typing import Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import Conflict, NotFound
-from symphony_charts.local.logs import read_lines, tail_of
+from symphony_charts.local.logs import read_lines, tail_of, unfinished_line
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of
 from symphony_charts.local.status import run_events, run_status
 from symphony_charts.system import processes, remover
@@ -108,8 +108,6 @@ class ProcessFiles:
 
 # Polling interval for a run that does not notify this machine of changes, in seconds.
 _LOOK_S = 2.0
-# Of an unfinished line only the end is read: a progress bar may have grown for days.
-_UNFINISHED_BYTES = 4096
 
 
 class LocalWatcher:
@@ -206,7 +204,7 @@ class LocalWatcher:
         """Return the text behind the last line feed of each running process."""
         run = find_run(name)
         running = [process for process in run.state().processes if process.phase == "running"]
-        texts = {process.path: _unfinished_line(run.process_dir(process.slot) / "log") for process in running}
+        texts = {process.path: unfinished_line(run.process_dir(process.slot) / "log") for process in running}
         return {path: text for path, text in texts.items() if text}
 
     def exec(
@@ -264,15 +262,6 @@ class LocalWatcher:
         # A signal number is negative.
         code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
         return code, ended.stdout, ended.stderr
-
-
-def _unfinished_line(log: Path) -> str:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _UNFINISHED_BYTES))
-            return file.read().rpartition(b"\n")[2].decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:

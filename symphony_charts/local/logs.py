@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import heapq
+import io
 import math
 import os
 import struct
@@ -120,11 +121,8 @@ class LogFile(_Bytes):
 
         Drops the carriage return that a terminal puts before a line feed; a lone one is a progress bar, not a new line.
         """
-        for moment, text in self.blocks(start, end):
-            *whole, rest = text.split("\n")
-            yield from ((moment, f"{line}\n") for line in whole)
-            if rest:
-                yield moment, rest
+        # Unlike `splitlines` this splits at line feeds alone.
+        yield from ((moment, line) for moment, text in self.blocks(start, end) for line in io.StringIO(text))
 
     def blocks(
         self, start: int | None = None, end: int | None = None, size: int = _BLOCK, *, is_dated: bool = True
@@ -283,35 +281,26 @@ def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
             raise NotFound(f'experiment "{name}" has no earlier run')
         run = before[-1]
     found = _blocks(run, query)
-    return found if query.in_blocks else (line for block in found for line in _lines_of(block))
-
-
-def _lines_of(block: LogLine) -> Iterator[LogLine]:
-    *whole, rest = block.text.split("\n")
-    for text in [*(f"{text}\n" for text in whole), *([rest] if rest else [])]:
-        yield LogLine(time=block.time, process=block.process, text=text)
+    if query.in_blocks:
+        return found
+    return (LogLine(time=one.time, process=one.process, text=line) for one in found for line in io.StringIO(one.text))
 
 
 def _blocks(run: Run, query: LogQuery) -> Iterator[LogLine]:
     reader = _Reader(run, query)
     yield from reader.first()
     while query.follow and not query.previous:
+        is_over = False
         with Changes([*reader.logs, run.folder, run.folder.parent]) as watched:
-            yield from _until_over(reader, watched, query)
+            while not is_over:
+                is_over = _is_over(run, query) or _is_past(query)
+                yield from reader.news(is_last=is_over)
+                left = 30.0 if query.until is None else min(30.0, max(0.0, query.until - time.time()))
+                watched.wait(0.0 if is_over else left)
         newer = None if query.is_one_run else _newer(run)
         if newer is None or _is_past(query):
             return
         run, reader = newer, _Reader(newer, query)
-
-
-def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[LogLine]:
-    while True:
-        is_over = _is_over(reader.run, query) or _is_past(query)
-        yield from reader.news(is_last=is_over)
-        if is_over:
-            return
-        left = 30.0 if query.until is None else min(30.0, max(0.0, query.until - time.time()))
-        watched.wait(left)
 
 
 def _is_over(run: Run, query: LogQuery) -> bool:
@@ -424,16 +413,24 @@ def _is_past(query: LogQuery) -> bool:
     return query.until is not None and time.time() > query.until
 
 
-_BYTES = 4096
+# A progress bar may have grown for days: only the end of a log is read.
+_END_BYTES = 4096
 
 
 def tail_of(log: Path, count: int) -> list[str]:
     """Return the last `count` lines that are not blank; none without a log."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except OSError:
-        return []
+    text = _end_of(log)
     # Of a progress bar only its last state.
     return [line.rstrip().rpartition("\r")[2] for line in text.split("\n") if line.strip()][-count:]
+
+
+def unfinished_line(log: Path) -> str:
+    """Return the text behind the last line feed."""
+    return _end_of(log).rpartition("\n")[2]
+
+
+def _end_of(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        file = LogFile(log)
+        return file.read(max(0, file.size() - _END_BYTES), _END_BYTES).decode("utf-8", "replace")
+    return ""

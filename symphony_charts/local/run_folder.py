@@ -52,7 +52,11 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
         write_private(run.folder / file.path, file.content, file.mode)
     make_volumes(plan)
     if plan.has_namespace:
-        write_json(run.folder / "mounts.json", _mounts(run, plan))
+        sets = _sets_of(run, plan)
+        paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
+        own, journal = list(sets.own.values()), str(points_journal())
+        shared = helper_plan(sets.shared, str(run.folder), journal=journal, prepare=own, paths=paths)
+        write_json(run.folder / "mounts.json", shared)
 
 
 def make_volumes(plan: LocalPlan) -> None:
@@ -81,45 +85,39 @@ def make_sub_paths(plan: LocalPlan) -> None:
 def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
     """Write all other files of the run except its state, which its supervisor writes."""
     (run.folder / "p").mkdir(mode=0o700)
-    for process in plan.processes:
-        _lay_out_process(run, process)
-    write_process_mounts(run, plan)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
-    write_record(run.folder / "plan.json", public(run, plan, folder, current_folder()))
+    _lay_out_processes(run, plan, folder, current_folder())
 
 
-def _lay_out_process(run: Run, process: PlannedProcess) -> None:
-    folder = run.process_dir(process.slot)
-    folder.mkdir(mode=0o700)
-    _write_scripts(folder, process)
-    write_private(folder / "log", b"")
-    write_private(folder / "exit", NO_STATUS)
-    if not process.tty:
-        write_private(folder / "plain", b"")
-    if process.waits:
-        os.mkfifo(folder / "go", 0o600)
-
-
-def _write_scripts(folder: Path, process: PlannedProcess) -> None:
-    write_private(folder / "start", start_script(process).encode())
-    if process.limits:
-        write_private(folder / "limited", verdict_script(process.limits).encode())
-    if process.counts_tries and not (folder / TRIES).exists():
-        write_private(folder / TRIES, b"0\n")
+def _lay_out_processes(run: Run, plan: LocalPlan, folder: Path, started_in: str) -> None:
+    """Write the files of new processes, the scripts of the others again, and the plan."""
+    for process in plan.processes:
+        own = run.process_dir(process.slot)
+        if process.is_removed:
+            continue
+        if not own.exists():
+            write_private(own / "log", b"")
+            write_private(own / "exit", NO_STATUS)
+            if not process.tty:
+                write_private(own / "plain", b"")
+            if process.waits:
+                os.mkfifo(own / "go", 0o600)
+        for name in ("start", "mounts", "mounts.json", "limited"):
+            (own / name).unlink(missing_ok=True)
+        write_private(own / "start", start_script(process).encode())
+        if process.limits:
+            write_private(own / "limited", verdict_script(process.limits).encode())
+        if process.counts_tries and not (own / TRIES).exists():
+            write_private(own / TRIES, b"0\n")
+    _write_mounts(run, plan)
+    write_record(run.folder / "plan.json", public(run, plan, folder, started_in))
 
 
 def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
     return mount_sets(plan, str(run.folder), str(run.socket.parent))
 
 
-def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
-    sets = _sets_of(run, plan)
-    paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
-    prepare, journal = list(sets.own.values()), str(points_journal())
-    return helper_plan(sets.shared, str(run.folder), journal=journal, prepare=prepare, paths=paths)
-
-
-def write_process_mounts(run: Run, plan: LocalPlan) -> None:
+def _write_mounts(run: Run, plan: LocalPlan) -> None:
     for slot, binds in _sets_of(run, plan).own.items():
         folder = run.process_dir(slot)
         if is_for_mount(binds, str(run.folder)):
@@ -249,7 +247,7 @@ def _identity(process: PlannedProcess) -> tuple[str, str, int, str]:
 def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
     for file in plan.files:
         path = run.folder / file.path
-        if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:
+        if not path.exists() or path.read_bytes() != file.content or path.stat().st_mode & 0o777 != file.mode:
             yield Path(file.path)
     yield from _stale_files(run, plan)
 
@@ -274,28 +272,15 @@ def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
         (run.folder / stale).unlink()
     for file in plan.files:
         path = run.folder / file.path
-        if _read(path) == file.content:
-            path.chmod(file.mode)
-        elif path.exists():
+        if not path.exists():
+            write_private(path, file.content, file.mode)
+        elif path.read_bytes() != file.content:
             # Overwrite in place: mounts elsewhere refer to this very file.
             path.chmod(0o600)
             path.write_bytes(file.content)
-            path.chmod(file.mode)
-        else:
-            write_private(path, file.content, file.mode)
+        path.chmod(file.mode)
     make_volumes(plan)
-    for process in plan.processes:
-        own = run.process_dir(process.slot)
-        if process.is_removed:
-            continue
-        if not own.exists():
-            _lay_out_process(run, process)
-            continue
-        for name in ("start", "mounts", "mounts.json", "limited"):
-            (own / name).unlink(missing_ok=True)
-        _write_scripts(own, process)
-    write_process_mounts(run, plan)
-    write_record(run.folder / "plan.json", public(run, plan, folder, run.plan().started_in))
+    _lay_out_processes(run, plan, folder, run.plan().started_in)
 
 
 def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator[str]:
@@ -318,10 +303,3 @@ def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator
 def _fixed(process: PlannedProcess) -> tuple[str, bool, tuple[str, ...]]:
     """Return the fields of a process that are fixed when its pane is created: a difference requires a new run."""
     return process.pod, process.tty, process.scope
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None

@@ -76,17 +76,6 @@ def _awaited(wait: Wait, processes: Sequence[ProcessState], plan: LocalPlan) -> 
     return f"{name} to {'be ready' if wait.until == 'ready' else 'succeed'}"
 
 
-_PHASES: dict[str, Phase] = {
-    "waiting": "pending",
-    "starting": "pending",
-    "backoff": "pending",
-    "running": "running",
-    "done": "succeeded",
-    "failed": "failed",
-    "stopped": "stopped",
-    "lost": "lost",
-    "damaged": "damaged",
-}
 RUN_PHASES: dict[str, Phase] = {
     "stopping": "stopping",
     "stopped": "stopped",
@@ -94,6 +83,14 @@ RUN_PHASES: dict[str, Phase] = {
     "failed": "failed",
     "lost": "lost",
     "damaged": "damaged",
+}
+_PHASES: dict[str, Phase] = {
+    **RUN_PHASES,
+    "waiting": "pending",
+    "starting": "pending",
+    "backoff": "pending",
+    "running": "running",
+    "done": "succeeded",
 }
 
 

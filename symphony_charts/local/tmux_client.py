@@ -71,9 +71,9 @@ def source_file(socket: Path, commands: Path, timeout_s: float = START_S) -> Non
     _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s))
 
 
-def _check(done: subprocess_runner.Completed) -> None:
+def _check(done: Completed, what: str = "tmux did not start the run") -> None:
     if done.status or done.error_text.strip():
-        raise done.failure(f"tmux did not start the run: {done.error_text.strip() or done.status}")
+        raise done.failure(f"{what}: {done.error_text.strip() or done.status}")
 
 
 def list_panes(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[Pane]:
@@ -98,27 +98,20 @@ def server_pid(socket: Path, timeout_s: float = _TIMEOUT_S) -> int:
 
 def respawn(socket: Path, pane: str, timeout_s: float = _TIMEOUT_S) -> None:
     """Run the pane's own program again. Raises ToolFailed with tmux's error, TmuxSilent if it does not answer."""
-    done = _tmux(socket, "respawn-pane", "-k", "-t", pane, timeout_s=timeout_s)
-    if done.status:
-        raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
+    _check(_tmux(socket, "respawn-pane", "-k", "-t", pane, timeout_s=timeout_s), f"tmux did not restart pane {pane}")
 
 
 def pipe(socket: Path, pane: str, command: str, timeout_s: float = _TIMEOUT_S) -> None:
     """Pipe the further output of a pane to a shell command. Raises ToolFailed with the error of tmux."""
-    done = _tmux(socket, "pipe-pane", "-t", pane, command, timeout_s=timeout_s)
-    if done.status:
-        raise done.failure(f"tmux does not log pane {pane}: {done.error_text.strip()}")
+    _check(_tmux(socket, "pipe-pane", "-t", pane, command, timeout_s=timeout_s), f"tmux does not log pane {pane}")
 
 
 def kill_server(socket: Path) -> None:
     """End the server and remove its socket."""
-    try:
+    # A hung server, or no tmux client: `kill_everything` ends it by its namespace or session.
+    with contextlib.suppress(SymphError):
         _tmux(socket, "kill-server", timeout_s=3.0)
-    except SymphError:
-        # A hung server, or no tmux client; `kill_everything` ends it by its namespace or session.
-        pass
-    finally:
-        socket.unlink(missing_ok=True)
+    socket.unlink(missing_ok=True)
 
 
 def select(socket: Path, slot: int) -> None:
@@ -152,7 +145,7 @@ def client_of(socket: Path) -> tuple[list[str], dict[str, str]]:
     return ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"], env
 
 
-def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
+def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> Completed:
     check_private(socket.parent)
     argv = ["tmux", "-S", str(socket), "-f", "/dev/null", *words]
     try:

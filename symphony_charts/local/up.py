@@ -22,7 +22,7 @@ from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import check_capacity, check_out_all, namespace_prefix, plan_here
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.mount_points import remove_points
-from symphony_charts.local.plan.records import Gpus, LocalPlan, PlannedProcess
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import (
@@ -229,62 +229,48 @@ def _start(
 ) -> Run:
     need_tmux()
     # Microseconds, so that ids of later runs sort later.
-    run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
-    run = Run(home() / experiment.name / run_id)
-    with take_gpus(experiment, share=share_gpus) as gpus, port_lock(experiment):
-        _begin(run, experiment, services, folder, watched, gpus, spare)
-    return run
-
-
-def _begin(
-    run: Run,
-    experiment: Experiment,
-    services: Sequence[Service],
-    folder: Path,
-    watched: Sequence[str],
-    gpus: Gpus,
-    spare: SupervisorProcess | None,
-) -> None:
+    run = Run(home() / experiment.name / datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f"))
     quote_path(str(run.folder))
     if len(os.fsencode(run.socket)) > _LONGEST_SOCKET:
         what = f"the path of the tmux socket is longer than {_LONGEST_SOCKET} bytes"
         raise ToolFailed(what, str(run.socket), "set SYMPH_RUNTIME_DIR to a folder with a shorter path")
     refuse_full_disk(run.home)
-    remover.make(run.home, run.experiment, run.run_id)
-    # Also removes mount points of runs that were killed together with all their supervisors.
-    remove_points(str(points_journal()))
-    # The supervisor starts tmux while everything else is prepared.
-    supervisor = spare or SupervisorProcess()
-    try:
-        write_identity(run.folder)
-        plan = with_watched(plan_here(experiment, services, folder, run.run_id, gpus=gpus), watched)
-        check_capacity(len(plan.processes))
-        lay_out_shared(run, plan)
-        commits = check_out_all(plan.checkouts)
-        helper = helper_command(run.folder / "mounts.json")
-        server = [*namespace_prefix(), *helper] if plan.has_namespace else []
-        supervisor.supervise(run, server, len(plan.processes))
-        lay_out(run, plan, folder)
-        save_spec(run, experiment, folder)
-        count = supervisor.start_all(commits)
-        if count != len(plan.processes):
-            cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
-            raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
-    except BaseException as error:
-        # Every cleanup step runs even if another raises; the last one registered runs first.
-        with contextlib.ExitStack() as left:
-            left.callback(lambda: remove_folder(run) if run.folder.exists() else None)
-            left.callback(remove_points, str(points_journal()))
-            left.callback(lambda: kill_everything(run, *tmux_programs(run)))
-            left.callback(supervisor.cancel)
-        if isinstance(error, OSError):
-            what = f"cannot write the files of the run: {error.strerror}"
-            step = "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
-            raise ToolFailed(what, str(run.folder), step) from error
-        if isinstance(error, ToolFailed) and (refusals := refusals_in(error)):
-            raise refusals from error
-        raise
-    supervisor.close()
+    with take_gpus(experiment, share=share_gpus) as gpus, port_lock(experiment):
+        remover.make(run.home, run.experiment, run.run_id)
+        # Also removes mount points of runs that were killed together with all their supervisors.
+        remove_points(str(points_journal()))
+        # The supervisor starts tmux while everything else is prepared.
+        supervisor = spare or SupervisorProcess()
+        try:
+            write_identity(run.folder)
+            plan = with_watched(plan_here(experiment, services, folder, run.run_id, gpus=gpus), watched)
+            check_capacity(len(plan.processes))
+            lay_out_shared(run, plan)
+            commits = check_out_all(plan.checkouts)
+            helper = helper_command(run.folder / "mounts.json")
+            server = [*namespace_prefix(), *helper] if plan.has_namespace else []
+            supervisor.supervise(run, server, len(plan.processes))
+            lay_out(run, plan, folder)
+            save_spec(run, experiment, folder)
+            count = supervisor.start_all(commits)
+            if count != len(plan.processes):
+                cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
+                raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
+        except BaseException as error:
+            # Every cleanup step runs even if another raises; the last one registered runs first.
+            with contextlib.ExitStack() as left:
+                left.callback(lambda: remove_folder(run) if run.folder.exists() else None)
+                left.callback(lambda: kill_everything(run, *tmux_programs(run)))
+                left.callback(supervisor.cancel)
+            if isinstance(error, OSError):
+                what = f"cannot write the files of the run: {error.strerror}"
+                step = "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
+                raise ToolFailed(what, str(run.folder), step) from error
+            if isinstance(error, ToolFailed) and (refusals := refusals_in(error)):
+                raise refusals from error
+            raise
+        supervisor.close()
+    return run
 
 
 def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:

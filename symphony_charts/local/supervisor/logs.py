@@ -118,14 +118,13 @@ class LogPipes:
         if full_disk(self._run.folder):
             self._loop.later(_PAUSE_S, self._look)
             return
-        self._is_full = False
         with_terminal = {process.slot for process in self._run.plan().processes if process.tty}
         try:
             for pane in tmux_client.list_panes(self._run.socket, timeout_s=_ANSWER_S):
                 if pane.slot in with_terminal and not pane.is_dead and not pane.is_piped:
                     command = log_pipe(str(self._run.process_dir(pane.slot)))
                     tmux_client.pipe(self._run.socket, pane.id, command, _ANSWER_S)
+            self._is_full = False
         except SymphError as error:
             log_line(f"cannot write logs yet: {error}")
-            self._is_full = True
             self._loop.later(_RETRY_S, self._look)

@@ -45,8 +45,11 @@ _ANSWER_S = 3.0
 _WRITE_S = 20.0
 
 
-def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
-    """Kill all processes of `run`, its tmux server (at its start: `server`) last; return the pids of survivors."""
+def kill_everything(run: Run, sessions: Sequence[Session], server: ProcessRecord | None) -> tuple[list[int], list[str]]:
+    """Kill all processes of `run`, its tmux server (at its start: `server`) last, and remove its mount points.
+
+    Return the pids of survivors, and the mount points that could not be removed, with reasons.
+    """
     # Resume a server that was stopped by hand: it must read the last output and exit.
     send_signal(server, signal.SIGCONT)
     answer = _server_pid(run)
@@ -68,15 +71,13 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
         time.sleep(0.005)
     if left and all(_writes_logs(record, writers) for record in left):
         log_line(f"could not write the last lines of {len(left)} logs")
-    return [record.pid for record in _kill(members)] if left else []
+    survivors = [record.pid for record in _kill(members)] if left else []
+    return survivors, _remove_mount_points(last_server)
 
 
 def abandon(run: Run) -> None:
     """End and remove a run of which at most the tmux server was started. Raises OSError."""
-    answer = _server_pid(run)
-    server = identify(answer) if answer else None
-    kill_everything(run, [], server)
-    remove_mount_points(server)
+    kill_everything(run, [], None)
     for entry in remover.remove(run.home, run.experiment, run.run_id):
         log_line(f"not removed: {entry}")
 
@@ -115,7 +116,7 @@ def _server_pid(run: Run) -> int | None:
     return None
 
 
-def remove_mount_points(server: ProcessRecord | None) -> list[str]:
+def _remove_mount_points(server: ProcessRecord | None) -> list[str]:
     """Remove the mount points that only this run used, with the tmux server `server`; return failures with reasons."""
     deadline = time.monotonic() + _KILL_S
     # The server holds their locks until it ends.
@@ -236,9 +237,7 @@ def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
 
 def end_damaged(run: Run) -> list[int]:
     """End a damaged run: all processes that provably belong to it. Return the pids of survivors."""
-    sessions, server = tmux_programs(run)
-    left = kill_everything(run, sessions, server)
-    remove_mount_points(server)
+    left, _ = kill_everything(run, *tmux_programs(run))
     _close(run, "damaged", left)
     return left
 
@@ -248,8 +247,7 @@ def mark_lost(run: Run) -> None:
 
     Sends no signals: other processes may have the pids in its state by now.
     """
-    where = run.location
-    _close(run, "lost", [], is_tidying=where.is_other_boot)
+    _close(run, "lost", [], is_tidying=run.location.is_other_boot)
 
 
 def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int], *, is_tidying: bool = True) -> None:

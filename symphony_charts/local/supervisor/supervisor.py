@@ -45,7 +45,6 @@ from symphony_charts.local.supervisor.shutdown import (
     abandon,
     await_output,
     kill_everything,
-    remove_mount_points,
     remove_private,
 )
 from symphony_charts.local.tmux_client import TmuxSilent
@@ -57,7 +56,6 @@ from symphony_charts.system.processes import send_signal
 _RETRY_S = 1.0
 # Retry them for this long at the end of the run, in seconds.
 _ROOM_S = 20.0
-_UNWRITTEN = "cannot be written"
 
 
 class Supervisor:
@@ -72,7 +70,8 @@ class Supervisor:
         self.plan = run.plan()
         self.state = run.state().with_added(self.plan)
         self.slots, self.dirty = self.state.processes, True
-        self.file = StateFile(run, self.state.phase)
+        # The phase in the file, the error of the last write, and the requests to withdraw after the next one.
+        self._written, self._refusal, self._granted = self.state.phase, "", set[int]()
         # The result of an end that another supervisor has begun.
         self._stopping = self.state.reason if self.state.phase == "stopping" else ""
         self._is_starting = self.state.phase == "starting"
@@ -186,7 +185,7 @@ class Supervisor:
     def _full_disk(self) -> str:
         """Return the reason if the disk of the run is full or its state could not be written, else an empty text."""
         why = full_disk(self.run.folder)
-        return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self.file.refusal
+        return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self._refusal
 
     def _dispatch(self, event: Event) -> None:
         """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
@@ -226,7 +225,7 @@ class Supervisor:
 
     def _grant(self, slot: int) -> None:
         # Requests are withdrawn after a write, even if the state is the same.
-        self.file.grant(slot)
+        self._granted.add(slot)
         self.dirty = True
 
     def _respawn(self, slot: int) -> None:
@@ -264,9 +263,8 @@ class Supervisor:
             self.probing.pop(slot).stop()
 
     def _finish(self) -> None:
-        left = kill_everything(self.run, self.panes.sessions, self.state.tmux)
+        left, self.state.stuck = kill_everything(self.run, self.panes.sessions, self.state.tmux)
         self.clock.note()
-        self.state.stuck = remove_mount_points(self.state.tmux)
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
         deadline = time.monotonic() + _ROOM_S
@@ -280,47 +278,26 @@ class Supervisor:
         """Write the state if it has changed, with `survivors` for the last time; return False if that fails."""
         if not self.dirty and survivors is None:
             return True
-        # A run in phase "over" has not ended yet: its logs are still being written.
-        phase = "stopping" if self.state.phase == "over" else self.state.phase
         self.dirty = False
-        if survivors is None and self.file.save(replace(self.state, phase=phase)):
-            return True
-        if survivors is None:
-            self.loop.later(_RETRY_S, partial(setattr, self, "dirty", True))
-            return False
-        ended = self.state.ended or time.time()
-        return self.file.save(replace(self.state, phase=self.state.reason, ended=ended, survivors=survivors))
-
-
-class StateFile:
-    """The state file of a run, whose phase was `phase` at startup."""
-
-    def __init__(self, run: Run, phase: str) -> None:
-        self._run, self._phase = run, phase
-        self._granted: list[int] = []
-        # The error of the last write, empty if it succeeded.
-        self.refusal = ""
-
-    def grant(self, slot: int) -> None:
-        """Withdraw the request for this slot once its result is written."""
-        self._granted.append(slot)
-
-    def save(self, state: RunState) -> bool:
-        """Write the file; return False if that fails, which is logged once."""
+        # A run in phase "over" has not ended yet: its logs are still being written.
+        state = replace(self.state, phase="stopping" if self.state.phase == "over" else self.state.phase)
+        if survivors is not None:
+            ended = self.state.ended or time.time()
+            state = replace(self.state, phase=self.state.reason, ended=ended, survivors=survivors)
         try:
             # Only changes of the run's phase must survive a power loss; syncing every change would be slow.
-            write_record(self._run.folder / "state.json", state, is_safe=state.phase != self._phase)
+            write_record(self.run.folder / "state.json", state, is_safe=state.phase != self._written)
         except ToolFailed as error:
-            self.refusal = f"{error.what} ({error.at})"
-            if self._phase != _UNWRITTEN:
-                self._phase = _UNWRITTEN
+            if not self._refusal:
                 log_line(str(error))
+            self._refusal = f"{error.what} ({error.at})"
+            self.loop.later(_RETRY_S, partial(setattr, self, "dirty", True))
             return False
-        self._phase, self.refusal = state.phase, ""
+        self._written, self._refusal = state.phase, ""
         # Only after the write: a supervisor that takes over finds either the request or its result.
-        held = [slot for slot in self._granted if state.processes[slot].held]
-        for slot in set(self._granted) - set(held):
-            withdraw(self._run, slot)
+        held = {slot for slot in self._granted if self.slots[slot].held}
+        for slot in self._granted - held:
+            withdraw(self.run, slot)
         self._granted = held
         return True
 
