@@ -7,10 +7,11 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import Conflict, NotFound
@@ -21,6 +22,9 @@ from symphony_charts.system import processes, remover
 from symphony_charts.system.files import copy_over, refuse_left, refused
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import verified
+
+if TYPE_CHECKING:
+    from symphony_charts.local.machine.gpus import GpuMeter
 
 # The kernel's limit of links in one path.
 _MOST_LINKS = 40
@@ -74,11 +78,8 @@ class ProcessFiles:
 
     def place_of(self, path: str) -> Path:
         """Return the place on this machine, without links, of the process's `path`."""
-        names, done, links = (
-            [*reversed(f"{self._cwd}/{path}".split("/") if path[:1] != "/" else path.split("/"))],
-            "",
-            0,
-        )
+        names = (path if path.startswith("/") else f"{self._cwd}/{path}").split("/")[::-1]
+        done, links = "", 0
         while names:
             name = names.pop()
             if name == "..":
@@ -91,9 +92,8 @@ class ProcessFiles:
                     continue
                 links += 1
                 if links > _MOST_LINKS:
-                    raise Conflict(
-                        f'"{self._name}" has a loop of symbolic links at {path}', next="inspect it: symph exec"
-                    )
+                    what = f'"{self._name}" has a loop of symbolic links at {path}'
+                    raise Conflict(what, next="inspect it: symph exec")
                 done = "" if link.startswith("/") else done
                 names += reversed(link.split("/"))
         return Path(self._here(done or "/"))
@@ -116,7 +116,6 @@ class LocalWatcher:
 
     def __init__(self) -> None:
         self._cpu_seen: dict[str, tuple[float, float]] = {}
-        self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
         return [run.experiment for run in live_runs()]
@@ -180,18 +179,19 @@ class LocalWatcher:
             usage[path] = Usage(cpu=cpu, memory=used[process.wrapper].memory)
         return self._with_gpus(usage, run)
 
+    @cached_property
+    def _gpu_meter(self) -> GpuMeter:
+        # This import takes 20 ms, which processes without GPUs need not spend.
+        from symphony_charts.local.machine.gpus import GpuMeter
+
+        return GpuMeter()
+
     def _with_gpus(self, usage: dict[str, Usage], run: Run) -> dict[str, Usage]:
         given = {process.path: process.gpus for process in run.plan().processes if process.gpus}
         if not given:
             return usage
-        use_of = self._gpu_use
-        if use_of is None:
-            # This import takes 20 ms, which processes without GPUs need not spend.
-            from symphony_charts.local.machine.gpus import GpuMeter
-
-            use_of = self._gpu_use = GpuMeter().use_of
         for path in given.keys() & usage.keys():
-            busy, memory = use_of(given[path])
+            busy, memory = self._gpu_meter.use_of(given[path])
             usage[path] = replace(usage[path], gpu=busy, gpu_memory=memory)
         return usage
 

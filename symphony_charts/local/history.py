@@ -139,12 +139,12 @@ def past_run(run: Run) -> dict[str, Any]:
     }
 
 
-def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now: float | None = None) -> list[Run]:
+def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0) -> list[Run]:
     """Return the runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
 
     Never includes runs that are live or may be starting.
     """
-    now = time.time() if now is None else now
+    now = time.time()
     by_name: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: run.run_id):
         if not _may_live(run, now):

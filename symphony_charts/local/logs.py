@@ -152,17 +152,6 @@ class LogFile(_Bytes):
         if last := b"".join(parts):
             yield clock.row_of(place)[0], _text(last)
 
-    def blocks_from_end(self, start: int, end: int) -> Iterator[list[Stamped]]:
-        """Yield the same lines in blocks, the last block first; lines of a block are in order."""
-        start, size = max(start, self.kept_from()), _SMALL_BLOCK
-        while end > start:
-            begin = self.line_start(max(start, end - size), start)
-            # A line that is longer than a block leaves a block without a line start.
-            if begin < end:
-                yield list(self.lines(begin, end))
-            size = min(2 * size, _LARGE_BLOCK) if begin < end else 2 * size
-            end = min(begin, end)
-
     def kept(self) -> int:
         return self.size() - self.kept_from()
 
@@ -382,14 +371,14 @@ class _Reader:
         return log.blocks(start, end, self._block, is_dated=self._is_dated)
 
     def _last(self, slot: int, start: int, end: int) -> Iterator[LogLine]:
-        blocks: list[list[LogLine]] = []
-        count = 0
-        for block in self._logs[slot].blocks_from_end(start, end):
-            blocks.append(list(self._wanted(slot, iter(block))))
-            count += len(blocks[-1])
-            if count >= self._query.tail:
-                break
-        yield from (line for block in reversed(blocks) for line in block)
+        """Yield the last matching lines, as many as the query wants or more."""
+        log, size = self._logs[slot], _SMALL_BLOCK
+        while True:
+            begin = log.line_start(end - size, start)
+            lines = list(self._wanted(slot, log.lines(begin, end)))
+            if begin <= start or len(lines) >= self._query.tail:
+                return iter(lines)
+            size *= 4
 
     def _wanted(self, slot: int, blocks: Iterator[Stamped]) -> Iterator[LogLine]:
         query, name, log = self._query, self._names[slot], self._logs[slot]

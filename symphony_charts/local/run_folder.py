@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -34,12 +33,6 @@ from symphony_charts.local.supervisor.requests import Action
 from symphony_charts.spec.variable_names import is_known_late
 from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
-
-
-def remove_folder(run: Run) -> None:
-    """Remove the folder of a run that could not be started; print failures to stderr."""
-    left = remover.remove(run.home, run.experiment, run.run_id)
-    sys.stderr.write("".join(f"not removed: {entry}\n" for entry in left))
 
 
 def lay_out_shared(run: Run, plan: LocalPlan) -> None:

@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING
 from symphony_charts.backend.protocol import absent_experiment, find_instances
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
-from symphony_charts.local.run_files import (
-    LIVENESS_LOCK,
-    RunLocation,
-    damaged,
-    run_location,
-    supervisor_of,
-)
+from symphony_charts.local.run_files import LIVENESS_LOCK, RunLocation, damaged, run_location, supervisor_of
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_liveness_lock_held
@@ -71,9 +65,10 @@ class Run:
     def plan(self) -> LocalPlan:
         """Return the plan without environment and secrets. Raises NotFound, and ToolFailed if it is damaged."""
         # Importing msgspec takes 7 ms, which `symph ls` without runs must not spend.
-        from symphony_charts.local.run_state import read_plan
+        from symphony_charts.local.plan.records import LocalPlan
+        from symphony_charts.local.run_state import read_record
 
-        return read_plan(self.folder / "plan.json")
+        return read_record(self.folder / "plan.json", LocalPlan)
 
     @property
     def places(self) -> tuple[str, str]:
@@ -89,10 +84,10 @@ class Run:
 
     def state(self) -> RunState:
         """Return the state that the supervisor wrote last. Raises NotFound, and ToolFailed if it is damaged."""
-        from symphony_charts.local.run_state import read_state  # as in `plan`
+        from symphony_charts.local.run_state import RunState, read_record  # as in `plan`
 
         path = self.folder / "state.json"
-        state = read_state(path)
+        state = read_record(path, RunState)
         if state.experiment not in ("", self.experiment):
             raise damaged(path, f'it belongs to experiment "{state.experiment}"')
         return state

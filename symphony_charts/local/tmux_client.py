@@ -117,8 +117,7 @@ def kill_server(socket: Path) -> None:
 def select(socket: Path, slot: int) -> None:
     for pane in list_panes(socket):
         if pane.slot == slot:
-            _tmux(socket, "select-window", "-t", pane.id)
-            _tmux(socket, "select-pane", "-t", pane.id)
+            _tmux(socket, "select-window", "-t", pane.id, ";", "select-pane", "-t", pane.id)
 
 
 def is_terminal_of(socket: Path, terminal: str) -> bool:

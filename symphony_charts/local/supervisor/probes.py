@@ -33,15 +33,6 @@ _MOST_REDIRECTS = 10
 _HEADERS = (("User-Agent", "kube-probe/symph"), ("Accept", "*/*"), ("Connection", "close"))
 
 
-def attempt(loop: Loop, check: Check, folder: Path, done: Callable[[str], None]) -> None:
-    """Try `check` on the process in `folder` in a thread, and call `done` in the loop with the failure, or with ""."""
-
-    try:
-        threading.Thread(target=lambda: loop.call(partial(done, _outcome(check, folder))), daemon=True).start()
-    except RuntimeError as error:
-        loop.call(partial(done, str(error)))
-
-
 def _outcome(check: Check, folder: Path) -> str:
     late, deadline = f"no answer within {check.timeout_s:g} s", time.monotonic() + check.timeout_s
     try:
@@ -152,7 +143,10 @@ _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
 
 
 class Probing:
-    """The checks of one start of the process in `slot`; calls `report` with the event for what they find."""
+    """The checks of one start of the process in `slot`; calls `report` with the event for what they find.
+
+    After `is_over` the outcome of every attempt is ignored.
+    """
 
     def __init__(
         self,
@@ -167,14 +161,10 @@ class Probing:
         self._loop, self._slot, self._folder = loop, slot, folder
         self._started, self._report = started, report
         self._all = [Health(check) for check in checks]
-        self._is_over = False
+        self.is_over = False
         self._announced: tuple[bool, str] | None = None
         for health in self._of("started") or self._all:
             self._begin(health)
-
-    def stop(self) -> None:
-        """Ignore the outcome of every attempt from now on."""
-        self._is_over = True
 
     def _of(self, *roles: str) -> list[Health]:
         return [health for health in self._all if health.check.role in roles]
@@ -190,12 +180,20 @@ class Probing:
         self._loop.later(max(0.0, delay_s), lambda: self._try(health, pause_s))
 
     def _try(self, health: Health, pause_s: float) -> None:
-        if not self._is_over:
-            done = partial(self._tried, health, pause_s, time.monotonic())
-            attempt(self._loop, health.check, self._folder, done)
+        if self.is_over:
+            return
+        done = partial(self._tried, health, pause_s, time.monotonic())
+
+        def run() -> None:
+            self._loop.call(partial(done, _outcome(health.check, self._folder)))
+
+        try:
+            threading.Thread(target=run, daemon=True).start()
+        except RuntimeError as error:
+            done(str(error))
 
     def _tried(self, health: Health, pause_s: float, began: float, why: str) -> None:
-        if self._is_over:
+        if self.is_over:
             return
         check, passed = health.check, not why
         if check.automatic:
@@ -206,7 +204,7 @@ class Probing:
             return
         is_settled = health.note(passed)
         if is_settled and not passed and check.role != "ready":
-            self.stop()
+            self.is_over = True
             probe = "startup" if check.role == "started" else "liveness"
             self._report(lambda step: step.probe_failed(self._slot, probe, why, check.grace_s))
             return

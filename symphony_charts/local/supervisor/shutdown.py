@@ -76,10 +76,13 @@ def kill_everything(run: Run, sessions: Sequence[Session], server: ProcessRecord
 
 
 def abandon(run: Run) -> None:
-    """End and remove a run of which at most the tmux server was started. Raises OSError."""
-    kill_everything(run, [], None)
-    for entry in remover.remove(run.home, run.experiment, run.run_id):
-        log_line(f"not removed: {entry}")
+    """End and remove a run whose start has failed. Raises OSError."""
+    try:
+        kill_everything(run, *tmux_programs(run))
+    finally:
+        left = remover.remove(run.home, run.experiment, run.run_id) if run.folder.exists() else []
+        for entry in left:
+            log_line(f"not removed: {entry}")
 
 
 def await_output(run: Run, tmux: ProcessRecord, is_meant: Callable[[int], bool] = lambda _: True) -> None:
@@ -161,15 +164,12 @@ def require_here(run: Run) -> None:
     raise Conflict(what, str(run.folder), there)
 
 
-def damage_of(run: Run) -> SymphError | None:
-    """Return the error that keeps a supervisor from taking over `run`, if there is one."""
+def is_damaged(run: Run) -> bool:
+    """Return True if a supervisor cannot take over `run`: its files are damaged, or belong to different runs."""
     try:
-        state, plan = run.state(), run.plan()
-        if len(plan.processes) < len(state.processes):
-            return CheckFailed("its state.json and plan.json belong to different runs")
-    except (NotFound, ToolFailed) as error:
-        return error
-    return None
+        return len(run.plan().processes) < len(run.state().processes)
+    except (NotFound, ToolFailed):
+        return True
 
 
 def stop(run: Run, timeout_s: float) -> None:

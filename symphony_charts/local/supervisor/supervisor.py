@@ -41,12 +41,7 @@ from symphony_charts.local.supervisor.loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.probes import Probing
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.shutdown import (
-    abandon,
-    await_output,
-    kill_everything,
-    remove_private,
-)
+from symphony_charts.local.supervisor.shutdown import abandon, await_output, kill_everything, remove_private
 from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
@@ -260,7 +255,7 @@ class Supervisor:
 
     def _stop_checks(self, slot: int) -> None:
         if slot in self.probing:
-            self.probing.pop(slot).stop()
+            self.probing.pop(slot).is_over = True
 
     def _finish(self) -> None:
         left, self.state.stuck = kill_everything(self.run, self.panes.sessions, self.state.tmux)
