@@ -134,8 +134,17 @@ def unstarted(planned: PlannedProcess) -> ProcessState:
     )
 
 
-def read_record(path: Path, kind: type[_T]) -> _T:
-    """Return the plan or state in a file. Raises as `read_json` does."""
+def read_plan(path: Path) -> LocalPlan:
+    """Return the plan in a file. Raises as `read_json` does."""
+    return _read_record(path, LocalPlan)
+
+
+def read_state(path: Path) -> RunState:
+    """Return the state in a file. Raises as `read_json` does."""
+    return _read_record(path, RunState)
+
+
+def _read_record(path: Path, kind: type[_T]) -> _T:
     try:
         return convert(read_json(path), kind)
     except msgspec.ValidationError as error:

@@ -65,10 +65,9 @@ class Run:
     def plan(self) -> LocalPlan:
         """Return the plan without environment and secrets. Raises NotFound, and ToolFailed if it is damaged."""
         # Importing msgspec takes 7 ms, which `symph ls` without runs must not spend.
-        from symphony_charts.local.plan.records import LocalPlan
-        from symphony_charts.local.run_state import read_record
+        from symphony_charts.local.run_state import read_plan
 
-        return read_record(self.folder / "plan.json", LocalPlan)
+        return read_plan(self.folder / "plan.json")
 
     @property
     def places(self) -> tuple[str, str]:
@@ -84,10 +83,10 @@ class Run:
 
     def state(self) -> RunState:
         """Return the state that the supervisor wrote last. Raises NotFound, and ToolFailed if it is damaged."""
-        from symphony_charts.local.run_state import RunState, read_record  # as in `plan`
+        from symphony_charts.local.run_state import read_state  # as in `plan`
 
         path = self.folder / "state.json"
-        state = read_record(path, RunState)
+        state = read_state(path)
         if state.experiment not in ("", self.experiment):
             raise damaged(path, f'it belongs to experiment "{state.experiment}"')
         return state

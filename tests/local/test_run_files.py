@@ -11,9 +11,8 @@ import msgspec
 import pytest
 
 from symphony_charts.errors import ToolFailed
-from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.run_files import LIVENESS_LOCK, run_location, write_identity
-from symphony_charts.local.run_state import RunState, read_record, write_record
+from symphony_charts.local.run_state import read_plan, read_state, write_record
 from symphony_charts.system import files
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import FileSystem
@@ -40,7 +39,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 def test_a_fault_in_a_state_is_named_by_its_place(place: str, tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text(json.dumps({**RUN, **FAULTS[place]}))
     with pytest.raises(ToolFailed) as caught:
-        read_record(tmp_path / "state.json", RunState)
+        read_state(tmp_path / "state.json")
     assert "state.json of a run of" in caught.value.what
     assert place in caught.value.what
 
@@ -61,19 +60,19 @@ def test_a_fault_in_a_plan_is_named_by_its_place(
     data["processes"] = [{**data["processes"][0], **process}]
     (tmp_path / "plan.json").write_text(json.dumps(data))
     with pytest.raises(ToolFailed) as caught:
-        read_record(tmp_path / "plan.json", LocalPlan)
+        read_plan(tmp_path / "plan.json")
     assert fault in caught.value.what
 
 
 def test_keys_of_a_later_version_are_ignored(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text(json.dumps({**RUN, "started": 1, "news": [None]}))
-    assert read_record(tmp_path / "state.json", RunState).started == 1.0
+    assert read_state(tmp_path / "state.json").started == 1.0
 
 
 def test_a_plan_with_paths_that_are_no_utf8_is_read_as_it_was_written(tmp_path: Path) -> None:
     plan = plan_of(planned(), folder="/tmp/\udce9", started_in="/é")
     write_record(tmp_path / "plan.json", plan)
-    assert read_record(tmp_path / "plan.json", LocalPlan) == plan
+    assert read_plan(tmp_path / "plan.json") == plan
 
 
 @pytest.fixture
