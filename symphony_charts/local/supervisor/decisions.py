@@ -274,10 +274,6 @@ class Transition:
             self._later(self._backoff.delay_s(process.in_a_row), "restart_due", slot, process.ended)
         elif decision == "failed":
             self._note(slot, phase="failed")
-            # A service that exits with 0 has failed as well.
-            status = 1 if process.status == 0 else process.status
-            if self.state.phase == "running":
-                self.state.failed = self.state.failed or Failure(name=process.name, status=status, slot=slot)
             if stops and self._planned[slot].on_failure == "stop":
                 self._conclude("failed")
         self._advance()
@@ -286,6 +282,7 @@ class Transition:
         """Give the run its result, and end what ends with it."""
         if self.state.phase != "running":
             return
+        self._note_failure()
         self.state.reason = reason
         later = {self._planned[slot].at_end for slot in range(len(self._processes)) if self._is_active(slot)}
         lingers = self._plan.linger_s > 0 and "linger" in later
@@ -340,8 +337,6 @@ class Transition:
             self._note(
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
             )
-        if self.state.phase == "running" and self.state.failed and self.state.failed.slot == slot:
-            self.state.failed = self._other_failure()
         for other, process in enumerate(self._processes):
             is_given_up = process.phase == "stopped" and not process.started and not process.is_stopped
             if is_given_up and self._goes_on(other) and not self._planned[other].is_removed:
@@ -349,17 +344,17 @@ class Transition:
                 self._note(other, phase="waiting")
         self._act("grant", slot)
 
-    def _other_failure(self) -> Failure | None:
-        """Return the first failure among the processes that have failed for good and are still part of the run."""
-        failed = [
-            (process.ended or 0.0, slot)
-            for slot, process in enumerate(self._processes)
-            if process.phase == "failed" and not self._planned[slot].is_removed
-        ]
-        if not failed:
-            return None
-        process = self._processes[min(failed)[1]]
-        return Failure(name=process.name, status=process.status or 1, slot=min(failed)[1])
+    def _note_failure(self) -> None:
+        """Note the first process that has failed for good and is still part of the run; keep it while this is true."""
+        failed = [one for one in self._processes if one.phase == "failed" and not self._planned[one.slot].is_removed]
+        if self.state.failed and any(one.slot == self.state.failed.slot for one in failed):
+            return
+        self.state.failed = None
+        if failed:
+            first = min(failed, key=lambda one: one.ended or 0.0)
+            # A service that exits with 0 has failed as well.
+            status = 1 if first.status == 0 else first.status
+            self.state.failed = Failure(name=first.name, status=status, slot=first.slot)
 
     # Order and readiness
 
@@ -378,8 +373,7 @@ class Transition:
         if self.state.phase != "running":
             self._settle()
             return
-        if self.state.failed and self._planned[self.state.failed.slot].is_removed:
-            self.state.failed = self._other_failure()
+        self._note_failure()
         if has_result(self._processes, self._planned, self._plan.done_when):
             self._conclude("failed" if self.state.failed else "finished")
 
