@@ -6,7 +6,6 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -83,7 +82,10 @@ def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
 
 
 def _lay_out_processes(run: Run, plan: LocalPlan, folder: Path, started_in: str) -> None:
-    """Write the files of new processes, the scripts of the others again, and the plan."""
+    """Write the files of new processes, the scripts of the others again, and the plan.
+
+    `folder` is the folder of the spec, `started_in` the current folder at the start of the run.
+    """
     for process in plan.processes:
         own = run.process_dir(process.slot)
         if process.is_removed:
@@ -103,7 +105,16 @@ def _lay_out_processes(run: Run, plan: LocalPlan, folder: Path, started_in: str)
         if process.counts_tries and not (own / TRIES).exists():
             write_private(own / TRIES, b"0\n")
     _write_mounts(run, plan)
-    write_record(run.folder / "plan.json", public(run, plan, folder, started_in))
+    # Any command may read this: it is without environment, files and start scripts.
+    public = replace(
+        plan,
+        processes=tuple(replace(process, env={}, preamble=()) for process in plan.processes),
+        files=(),
+        mounts=_mounts_of(run, plan),
+        folder=str(folder.absolute()),
+        started_in=started_in,
+    )
+    write_record(run.folder / "plan.json", public)
 
 
 def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
@@ -121,21 +132,10 @@ def _write_mounts(run: Run, plan: LocalPlan) -> None:
         write_private(folder / "mounts", script.encode())
 
 
-def public(run: Run, plan: LocalPlan, folder: Path | None = None, started_in: str = "") -> LocalPlan:
-    """Return the plan for `plan.json`, which any command may read: without environment, files and start scripts.
-
-    `folder` is the folder of the spec, `started_in` the current folder at the start of the run.
-    """
+def _mounts_of(run: Run, plan: LocalPlan) -> RunMounts:
     sets = _sets_of(run, plan)
     targets = sorted({bind.target for binds in sets.own.values() for bind in binds})
-    return replace(
-        plan,
-        processes=tuple(replace(process, env={}, preamble=()) for process in plan.processes),
-        files=(),
-        mounts=RunMounts(shared=sets.shared, targets=tuple(targets)),
-        folder="" if folder is None else str(folder.absolute()),
-        started_in=started_in,
-    )
+    return RunMounts(shared=sets.shared, targets=tuple(targets))
 
 
 def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -167,9 +167,7 @@ def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
         raise Conflict(f'experiment "{name}" is already running', next=f"follow it: symph logs -f {name}; {ends}")
 
 
-def changes_of(
-    run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({}), *, keeps_stopped: bool = False
-) -> list[Change]:
+def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str], *, keeps_stopped: bool) -> list[Change]:
     """Return the processes to restart for `run` to become `plan`; `touched` adds slots with their reasons.
 
     `plan` has the slots of the run (`in_slots`). A changed configuration or secret file affects the processes that see
@@ -177,8 +175,8 @@ def changes_of(
     run can apply the change.
     """
     old, state = run.plan(), run.state()
-    new = public(run, plan)
-    whole_before, whole_after = ((both.mounts, both.checkouts, both.has_namespace) for both in (old, new))
+    whole_before = old.mounts, old.checkouts, old.has_namespace
+    whole_after = _mounts_of(run, plan), plan.checkouts, plan.has_namespace
     both = list(zip(plan.processes, old.processes, strict=False))
     is_other = whole_before != whole_after or any(_fixed(process) != _fixed(item) for process, item in both)
     # A spec that shares nothing with the run is probably another experiment of the same name.

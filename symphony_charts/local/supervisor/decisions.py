@@ -190,7 +190,6 @@ class Transition:
             self._act("sweep", slot)
 
     def respawned(self, slot: int) -> None:
-        """A program was restarted."""
         process = self._processes[slot]
         restarts, in_a_row = process.restarts + 1, process.in_a_row + 1
         self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None, held="")

@@ -79,12 +79,10 @@ class Panes:
 
     @property
     def live(self) -> frozenset[int]:
-        """The slots with running programs."""
         return frozenset(self._fds)
 
     @property
     def sessions(self) -> list[processes.Session]:
-        """The sessions of all programs so far."""
         return [processes.Session(leader=leader, until=until) for leader, until in self._until.items()]
 
     def adopt(self) -> int:

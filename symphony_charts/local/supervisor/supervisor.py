@@ -115,7 +115,6 @@ class Supervisor:
         self.channel.close()
 
     def run_to_end(self) -> None:
-        """Supervise until the run is over, and clean up."""
         while self.state.phase != "over":
             self._save()
             self.loop.turn()
@@ -158,7 +157,8 @@ class Supervisor:
             self._pane_closed(slot)
         limit = self.panes.limit_of(slot)
         if status != 0 and not limit:
-            limit = self._full_disk()
+            why = full_disk(self.run.folder)
+            limit = f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self._refusal
         self._note_try(slot, status, ended, limit)
         self._dispatch(methodcaller("ended", slot, status, ended, limit))
 
@@ -176,11 +176,6 @@ class Supervisor:
             cause = process.cause or ("stopped" if status and is_asked else "")
             folder = self.run.process_dir(slot)
             note_try(folder, Try(started=process.started, ended=ended, status=status, cause=cause))
-
-    def _full_disk(self) -> str:
-        """Return the reason if the disk of the run is full or its state could not be written, else an empty text."""
-        why = full_disk(self.run.folder)
-        return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self._refusal
 
     def _dispatch(self, event: Event) -> None:
         """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
