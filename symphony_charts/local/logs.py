@@ -306,11 +306,8 @@ def _is_over(run: Run, query: LogQuery) -> bool:
 def _newer(run: Run) -> Run | None:
     deadline = time.monotonic() + _NEXT_RUN_S
     while True:
-        later = [
-            other
-            for other in runs_of(run.experiment)
-            if other.run_id > run.run_id and (other.folder / "state.json").exists()
-        ]
+        later = [other for other in runs_of(run.experiment) if other.run_id > run.run_id]
+        later = [other for other in later if (other.folder / "state.json").exists()]
         if later or time.monotonic() > deadline:
             return later[-1] if later else None
         time.sleep(0.02)
@@ -391,11 +388,8 @@ class _Reader:
     def _loss(self, name: str, log: LogFile, moment: float) -> Iterator[LogLine]:
         if log.lost:
             lost, log.lost = log.lost, 0
-            yield LogLine(
-                time=moment,
-                process=name,
-                text=f"... {size_text(lost)} of {name} are missing: its log reached its size limit\n",
-            )
+            text = f"... {size_text(lost)} of {name} are missing: its log reached its size limit\n"
+            yield LogLine(time=moment, process=name, text=text)
 
 
 def _is_past(query: LogQuery) -> bool:

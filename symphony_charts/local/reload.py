@@ -99,9 +99,8 @@ def parse_watched(text: str) -> Watched:
     if Path(text).exists() or not colon:
         path, names = text, ""
     if not Path(path).exists():
-        raise NotFound(
-            f'cannot watch "{path}": it does not exist', next="give a path: --watch PATH or --watch PATH:PROCESS,..."
-        )
+        step = "give a path: --watch PATH or --watch PATH:PROCESS,..."
+        raise NotFound(f'cannot watch "{path}": it does not exist', next=step)
     return Watched(path=Path(path).resolve(), processes=tuple(name for name in names.split(",") if name))
 
 

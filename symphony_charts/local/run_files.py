@@ -64,11 +64,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def damaged(path: Path, why: str) -> ToolFailed:
     """Return the error for an unusable file of a run."""
     name = path.parent.parent.name
-    return ToolFailed(
-        f'{path.name} of a run of "{name}" is damaged: {why}',
-        at=str(path),
-        next=f"end what is left of it: symph down {name}; then remove it: symph local gc",
-    )
+    step = f"end what is left of it: symph down {name}; then remove it: symph local gc"
+    return ToolFailed(f'{path.name} of a run of "{name}" is damaged: {why}', at=str(path), next=step)
 
 
 _TRIES = "tries.jsonl"

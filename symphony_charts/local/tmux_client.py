@@ -164,9 +164,8 @@ _LINES = 2000
 def check_server(name: object) -> None:
     """Raise SpecError for an invalid name of a tmux server: it is the name of a file in tmux's folder."""
     if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
-        raise SpecError.one(
-            f"{name!r} is not a valid name of a tmux server", "server_name", "use letters, digits, - and _"
-        )
+        what = f"{name!r} is not a valid name of a tmux server"
+        raise SpecError.one(what, "server_name", "use letters, digits, - and _")
 
 
 def refuse_taken(server: str, session: str) -> None:
@@ -174,9 +173,8 @@ def refuse_taken(server: str, session: str) -> None:
     there = ["-L", server]
     if _user_tmux(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
         what = f'the tmux server "{server}" has a session "{session}" that is not of symph'
-        raise Conflict(
-            what, next=f"rename it: {shlex.join(['tmux', '-L', server, 'rename-session', '-t', session])} OTHER"
-        )
+        command = shlex.join(["tmux", *there, "rename-session", "-t", session])
+        raise Conflict(what, next=f"rename it: {command} OTHER")
 
 
 def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Path]]) -> None:

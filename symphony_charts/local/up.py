@@ -162,12 +162,8 @@ def with_watched(plan: LocalPlan, names: Sequence[str], old: Sequence[PlannedPro
     waiting = {(process.group, process.process) for process in old if process.on_failure == "wait"}
     slots = {process.slot for process in plan.processes if (process.group, process.process) in waiting}
     slots |= {slot for name in names for slot in (find_slots(plan, name) if name else range(len(plan.processes)))}
-    return replace(
-        plan,
-        processes=tuple(
-            replace(process, on_failure="wait") if process.slot in slots else process for process in plan.processes
-        ),
-    )
+    processes = (replace(one, on_failure="wait") if one.slot in slots else one for one in plan.processes)
+    return replace(plan, processes=tuple(processes))
 
 
 def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:

@@ -52,7 +52,10 @@ def kill_everything(run: Run, sessions: Sequence[Session], server: ProcessRecord
     """
     # Resume a server that was stopped by hand: it must read the last output and exit.
     send_signal(server, signal.SIGCONT)
-    answer = _server_pid(run)
+    # 0 without a server, None if it hangs or tmux is not installed any more.
+    answer = None
+    with contextlib.suppress(SymphError):
+        answer = tmux_client.server_pid(run.socket, timeout_s=2.0)
     tmux = identify(answer) if answer else server if is_running(server) else None
     # Log writers keep the server's session after it has ended.
     last_server = tmux or server
@@ -110,13 +113,6 @@ def _writes_logs(record: ProcessRecord, session: int) -> bool:
     """Return True for a log writer of tmux: it ends by itself at the end of its input."""
     stat = read_stat(record.pid)
     return stat is None or stat.is_dead or stat.session == session
-
-
-def _server_pid(run: Run) -> int | None:
-    """Return the pid of the tmux server, 0 if there is none, None if it hangs or tmux is not installed any more."""
-    with contextlib.suppress(SymphError):
-        return tmux_client.server_pid(run.socket, timeout_s=2.0)
-    return None
 
 
 def _remove_mount_points(server: ProcessRecord | None) -> list[str]:
@@ -247,10 +243,12 @@ def mark_lost(run: Run) -> None:
 
     Sends no signals: other processes may have the pids in its state by now.
     """
-    _close(run, "lost", [], is_tidying=run.location.is_other_boot)
+    _close(run, "lost", [])
 
 
-def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int], *, is_tidying: bool = True) -> None:
+def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int]) -> None:
+    # Files of a lost run that could be in use stay.
+    is_tidying = phase == "damaged" or run.location.is_other_boot
     try:
         state = run.state()
     except (NotFound, ToolFailed):

@@ -196,9 +196,8 @@ class Supervisor:
         self.state = replace(step.state, processes=self.slots)
         for action in step.actions:
             if isinstance(action, Later):
-                self.loop.later(
-                    action.delay_s, partial(self._dispatch, methodcaller(action.do, action.slot, action.at))
-                )
+                due = methodcaller(action.do, action.slot, action.at)
+                self.loop.later(action.delay_s, partial(self._dispatch, due))
             elif action.do == "end":
                 self._stop_checks(action.slot)
                 self.panes.end(action.slot, action.grace_s)
