@@ -142,27 +142,24 @@ def _cut_after(left_s: float, connection: http.client.HTTPConnection) -> Iterato
 _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
 
 
+@dataclass
 class Probing:
     """The checks of one start of the process in `slot`; calls `report` with the event for what they find.
 
     After `is_over` the outcome of every attempt is ignored.
     """
 
-    def __init__(
-        self,
-        loop: Loop,
-        slot: int,
-        checks: Sequence[Check],
-        folder: Path,
-        *,
-        started: float,
-        report: Callable[[Event], None],
-    ) -> None:
-        self._loop, self._slot, self._folder = loop, slot, folder
-        self._started, self._report = started, report
-        self._all = [Health(check) for check in checks]
-        self.is_over = False
-        self._announced: tuple[bool, str] | None = None
+    _loop: Loop
+    _slot: int
+    _checks: Sequence[Check]
+    _folder: Path
+    _started: float
+    _report: Callable[[Event], None]
+    is_over: bool = False
+    _announced: tuple[bool, str] | None = None
+
+    def __post_init__(self) -> None:
+        self._all = [Health(check) for check in self._checks]
         for health in self._of("started") or self._all:
             self._begin(health)
 

@@ -79,7 +79,6 @@ class Supervisor:
         self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
         raise_descriptor_limit(len(self.slots))
         self._events: deque[Event] = deque()
-        self._is_deciding = False
         self._handlers: dict[Deed, Callable[[int], object]] = {
             "release": self.panes.release,
             "respawn": self._respawn,
@@ -101,8 +100,7 @@ class Supervisor:
         # If all panes have been closed, no pane can identify the server.
         self.panes.server = self.state.tmux
         count = self.panes.adopt()
-        if self.panes.server is not None:
-            self.state.tmux = self.panes.server
+        self.state.tmux = self.panes.server or self.state.tmux
         if not self._stopping:
             self.panes.watch_server(lambda: self._dispatch(Transition.tmux_gone))
         for slot in range(len(self.slots)) if self._is_starting else ():
@@ -180,12 +178,11 @@ class Supervisor:
     def _dispatch(self, event: Event) -> None:
         """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
         self._events.append(event)
-        if self._is_deciding:
+        if len(self._events) > 1:
             return
-        self._is_deciding = True
         while self._events:
-            self._decide(self._events.popleft())
-        self._is_deciding = False
+            self._decide(self._events[0])
+            self._events.popleft()
 
     def _decide(self, event: Event) -> None:
         step = Transition(self.state, self.panes.live, self.plan, time.time())
@@ -245,7 +242,7 @@ class Supervisor:
         checks = [check for check in (*planned.health, *planned.checks) if not (check.automatic and process.ready)]
         if checks:
             folder, started = self.run.process_dir(slot), process.started or time.time()
-            self.probing[slot] = Probing(self.loop, slot, checks, folder, started=started, report=self._dispatch)
+            self.probing[slot] = Probing(self.loop, slot, checks, folder, started, self._dispatch)
 
     def _stop_checks(self, slot: int) -> None:
         if slot in self.probing:
