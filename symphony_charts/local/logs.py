@@ -18,7 +18,7 @@ import sys
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 
@@ -166,7 +166,9 @@ class LogFile(_Bytes):
 
     def start_since(self, moment: float) -> int:
         """Return the start of the first line at or after that moment."""
-        return self.line_start(Clock(self.path).size_before(moment), self.kept_from())
+        clock = Clock(self.path)
+        count = bisect_left(clock, moment * 1000, key=itemgetter(0))
+        return self.line_start(clock[count - 1][1] if count else 0, self.kept_from())
 
     def end_of_lines(self, first: int = 0) -> int:
         """Return the end of the last complete line that ends after `first`, else `first`."""
@@ -231,10 +233,6 @@ class Clock(_Bytes):
         """Drop the rows for the part of the log before `place`."""
         self.free(bisect_right(self, place, key=itemgetter(1)) * self._ROW.size)
 
-    def size_before(self, moment: float) -> int:
-        count = bisect_left(self, moment * 1000, key=itemgetter(0))
-        return self[count - 1][1] if count else 0
-
 
 def _dated(clock: Clock, place: int, lines: bytes) -> Iterator[Stamped]:
     """Yield the `lines` at `place` in parts that were written at one time."""
@@ -280,7 +278,7 @@ def _blocks(run: Run, query: LogQuery) -> Iterator[LogLine]:
     yield from reader.first()
     while query.follow and not query.previous:
         is_over = False
-        with Changes([*reader.logs, run.folder, run.folder.parent]) as watched:
+        with Changes([*reader.paths, run.folder, run.folder.parent]) as watched:
             while not is_over:
                 is_over = _is_over(run, query) or _is_past(query)
                 yield from reader.news(is_last=is_over)
@@ -322,16 +320,13 @@ class _Reader:
         chosen = [slot for slot, name in names.items() if not query.instances or name in query.instances]
         self._names = {slot: names[slot] for slot in chosen}
         self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in chosen}
+        self.paths = [log.path for log in self._logs.values()]
         # The end of the lines that were read, and of the part in which line ends were searched.
         self._places: dict[int, int] = dict.fromkeys(chosen, 0)
         self._searched: dict[int, int] = dict.fromkeys(chosen, 0)
         # Lines of several processes are merged by their times.
         is_alone = query.in_blocks and len(chosen) == 1 and query.since is None and query.until is None
         self._block, self._is_dated = (_LARGE_BLOCK, False) if is_alone else (_BLOCK, True)
-
-    @property
-    def logs(self) -> Sequence[Path]:
-        return [log.path for log in self._logs.values()]
 
     def first(self) -> Iterator[LogLine]:
         """Yield the matching lines so far; while following, only complete ones."""

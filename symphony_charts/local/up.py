@@ -253,24 +253,24 @@ def _start(
     return run
 
 
-def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+def restart(run: Run, slots: Sequence[int]) -> None:
     """Stop the processes in `slots` and start them again; return once they have started.
 
-    Resets their restart counts. Raises NotFound if the run is over, ToolFailed after `timeout_s` seconds.
+    Resets their restart counts. Raises NotFound if the run is over, ToolFailed if the supervisor does not react.
     """
-    act(run, dict.fromkeys(slots, "restart"), timeout_s)
+    act(run, dict.fromkeys(slots, "restart"))
 
 
-def act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
+def act(run: Run, actions: Mapping[int, Action]) -> None:
     """Stop, start or restart processes by slot; stopped ones stay stopped. Return and raise as `restart` does."""
     with experiment_lock(run.experiment, f"symph {next(iter(actions.values()), 'restart')}"):
-        _act(run, actions, timeout_s)
+        _act(run, actions)
 
 
-def _act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
+def _act(run: Run, actions: Mapping[int, Action]) -> None:
     require_here(run)
     _take_over(run)
-    request(run, actions, timeout_s)
+    request(run, actions)
 
 
 def _restart_changed(
@@ -294,13 +294,13 @@ def _restart_changed(
     return not changes
 
 
-def down(run: Run, timeout_s: float = 120.0) -> None:
+def down(run: Run) -> None:
     """End a run and wait until nothing of it is left. Raises CheckFailed naming the survivors.
 
     Reports long waits on stderr. Raises Conflict for a run that lives elsewhere.
     """
     with experiment_lock(run.experiment, "symph down"):
-        end(run, timeout_s)
+        end(run)
 
 
 def mark_run_lost(run: Run) -> None:
@@ -313,7 +313,7 @@ def mark_run_lost(run: Run) -> None:
         mark_lost(run)
 
 
-def end(run: Run, timeout_s: float = 120.0) -> None:
+def end(run: Run) -> None:
     """Do the work of `down` for a caller that holds the lock of the experiment."""
     left: list[int] = []
     for _ in range(_ATTEMPTS):
@@ -327,7 +327,7 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
         else:
             # The supervisor may be killed before it has ended the run; then the next attempt starts another one.
             _take_over(run)
-            stop(run, timeout_s)
+            stop(run)
             left = [] if run.is_live else run.state().survivors
     else:
         what = f'experiment "{run.experiment}" did not end'

@@ -26,7 +26,7 @@ _LOOK_S = 5.0
 _HELD_S = 4.0
 
 
-def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
+def request(run: Run, slots: Mapping[int, Action], timeout_s: float = 120.0) -> None:
     """Ask the supervisor to read the plan again, and for an action on each of `slots`; return once all are done.
 
     Raises NotFound if the run ends before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.

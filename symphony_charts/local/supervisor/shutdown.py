@@ -146,6 +146,8 @@ _PATIENCE_S = 1.5
 _MOST_NAMES = 3
 # A supervisor that has not begun to end its run within this time, in seconds, hangs.
 _HUNG_S = 10.0
+# Timeout for the end of a run, in seconds.
+_STOP_S = 120.0
 
 
 def require_here(run: Run) -> None:
@@ -168,8 +170,8 @@ def is_damaged(run: Run) -> bool:
         return True
 
 
-def stop(run: Run, timeout_s: float) -> None:
-    """Stop `run` through its supervisor and wait for its end. Raises CheckFailed after `timeout_s` seconds.
+def stop(run: Run) -> None:
+    """Stop `run` through its supervisor and wait for its end. Raises CheckFailed if that takes too long.
 
     Kills a supervisor that does not react, and reports that; the run continues until another supervisor ends it.
     """
@@ -181,13 +183,13 @@ def stop(run: Run, timeout_s: float) -> None:
         for number in (signal.SIGTERM, signal.SIGCONT):
             signal.pidfd_send_signal(descriptor, number)
         began = time.monotonic()
-        if not has_ended_within(descriptor, min(timeout_s, _PATIENCE_S)):
+        if not has_ended_within(descriptor, _PATIENCE_S):
             sys.stderr.write(f"{run.experiment}: waiting for {_awaited(run, record)}\n")
-        if not has_ended_within(descriptor, min(timeout_s, _HUNG_S)) and not _is_ending(run):
+        if not has_ended_within(descriptor, _HUNG_S) and not _is_ending(run):
             sys.stderr.write(f"{run.experiment}: killed its supervisor (pid {record.pid}), which did not react\n")
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        if not has_ended_within(descriptor, timeout_s - (time.monotonic() - began)):
-            what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
+        if not has_ended_within(descriptor, _STOP_S - (time.monotonic() - began)):
+            what = f'experiment "{run.experiment}" did not end within {_STOP_S:g} s: {_awaited(run, record)}'
             raise CheckFailed(what, next=f"symph status {run.experiment}")
     reap(record)
 
