@@ -315,17 +315,15 @@ class _Reader:
     """The logs of a run, read from the last positions."""
 
     def __init__(self, run: Run, query: LogQuery) -> None:
-        self.run, self._query = run, query
-        names = {process.slot: process.path for process in run.state().processes}
-        chosen = [slot for slot, name in names.items() if not query.instances or name in query.instances]
-        self._names = {slot: names[slot] for slot in chosen}
-        self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in chosen}
+        self._query = query
+        wanted = query.instances
+        self._names = {one.slot: one.path for one in run.state().processes if one.path in wanted or not wanted}
+        self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in self._names}
         self.paths = [log.path for log in self._logs.values()]
         # The end of the lines that were read, and of the part in which line ends were searched.
-        self._places: dict[int, int] = dict.fromkeys(chosen, 0)
-        self._searched: dict[int, int] = dict.fromkeys(chosen, 0)
+        self._places, self._searched = dict.fromkeys(self._names, 0), dict.fromkeys(self._names, 0)
         # Lines of several processes are merged by their times.
-        is_alone = query.in_blocks and len(chosen) == 1 and query.since is None and query.until is None
+        is_alone = query.in_blocks and len(self._names) == 1 and query.since is None and query.until is None
         self._block, self._is_dated = (_LARGE_BLOCK, False) if is_alone else (_BLOCK, True)
 
     def first(self) -> Iterator[LogLine]:

@@ -268,7 +268,6 @@ def act(run: Run, actions: Mapping[int, Action]) -> None:
 
 
 def _act(run: Run, actions: Mapping[int, Action]) -> None:
-    require_here(run)
     _take_over(run)
     request(run, actions)
 

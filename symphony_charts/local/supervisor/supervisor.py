@@ -42,7 +42,6 @@ from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.probes import Probing
 from symphony_charts.local.supervisor.requests import requested, withdraw
 from symphony_charts.local.supervisor.shutdown import abandon, await_output, kill_everything, remove_private
-from symphony_charts.local.tmux_client import TmuxSilent
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
 from symphony_charts.system.processes import send_signal
@@ -218,7 +217,7 @@ class Supervisor:
         held = ""
         try:
             self.panes.respawn(self.plan.processes[slot])
-        except TmuxSilent:
+        except tmux_client.TmuxSilent:
             held = "tmux, which does not answer"
         except ToolFailed as error:
             log_line(str(error))
