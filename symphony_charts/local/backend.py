@@ -111,6 +111,8 @@ _LOOK_S = 2.0
 
 
 class LocalWatcher:
+    """The backend of this machine; `backend.protocol.Watcher` describes its methods."""
+
     backend = "tmux"
     place = "tmux"
 
@@ -121,15 +123,12 @@ class LocalWatcher:
         return [run.experiment for run in live_runs()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """Return the live experiments; with `ended` also the last run of each ended one."""
         return [run_status(run) for run in (newest_runs() if ended else live_runs())]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """Return the status of the newest run of an experiment, also after its end."""
         return run_status(find_run(name), events=events)
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """Yield the status at once and whenever the state is written, continuing with newer runs."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with Changes([find_run(name).folder.parent]) as watched:
             while True:
@@ -145,11 +144,9 @@ class LocalWatcher:
                     return
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """Yield the lines of the newest run (`previous`: of the one before), merged by time."""
         return read_lines(name, query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
-        """Yield starts, ends and restarts, as the supervisor noted them."""
         seen: set[Event] = set()
         for status in self.changes(name):
             new = [event for event in run_events(find_run(name)) if event not in seen] if status else []
@@ -201,7 +198,6 @@ class LocalWatcher:
         return {path: lines[0] for path, lines in last.items() if lines}
 
     def unfinished_lines(self, name: str) -> Mapping[str, str]:
-        """Return the text behind the last line feed of each running process."""
         run = find_run(name)
         running = [process for process in run.state().processes if process.phase == "running"]
         texts = {process.path: unfinished_line(run.process_dir(process.slot) / "log") for process in running}
@@ -226,7 +222,6 @@ class LocalWatcher:
 
     @contextlib.contextmanager
     def visit(self, name: str, service: str) -> Iterator[str]:
-        """Yield the loopback address of the service; no port forwarding is needed here."""
         services = self.describe(name, events=False).services
         addresses = [status.address for status in services if status.name == service]
         if not addresses:
@@ -235,7 +230,6 @@ class LocalWatcher:
         yield addresses[0]
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
-        """End the experiment and remove the files of its runs, logs included."""
         find_run(name)
         runs = runs_of(name)
         # Check all folders first, as on a cluster: end nothing before all of them are known to be ours.

@@ -40,9 +40,7 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
     for name, content in package_data.folder("local").items():
         if name.endswith(".sh"):
             write_private(run.folder / name, content)
-    for file in plan.files:
-        write_private(run.folder / file.path, file.content, file.mode)
-    make_volumes(plan)
+    _write_files(run, plan)
     if plan.has_namespace:
         sets = _sets_of(run, plan)
         paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
@@ -51,7 +49,17 @@ def lay_out_shared(run: Run, plan: LocalPlan) -> None:
         write_json(run.folder / "mounts.json", shared)
 
 
-def make_volumes(plan: LocalPlan) -> None:
+def _write_files(run: Run, plan: LocalPlan) -> None:
+    """Write the files that processes see, and make their volumes."""
+    for file in plan.files:
+        path = run.folder / file.path
+        if not path.exists():
+            write_private(path, file.content, file.mode)
+        elif path.read_bytes() != file.content:
+            # Overwrite in place: mounts elsewhere refer to this very file.
+            path.chmod(0o600)
+            path.write_bytes(file.content)
+        path.chmod(file.mode)
     claims = state_dir() / "claims"
     for path in map(Path, plan.folders):
         if path.is_relative_to(claims):
@@ -261,16 +269,7 @@ def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
 def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
     for stale in _stale_files(run, plan):
         (run.folder / stale).unlink()
-    for file in plan.files:
-        path = run.folder / file.path
-        if not path.exists():
-            write_private(path, file.content, file.mode)
-        elif path.read_bytes() != file.content:
-            # Overwrite in place: mounts elsewhere refer to this very file.
-            path.chmod(0o600)
-            path.write_bytes(file.content)
-        path.chmod(file.mode)
-    make_volumes(plan)
+    _write_files(run, plan)
     _lay_out_processes(run, plan, folder, run.plan().started_in)
 
 

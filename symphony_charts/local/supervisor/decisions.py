@@ -365,7 +365,12 @@ class Transition:
         # A process that is ready at once may unblock others, which may also be ready at once.
         while slots := [slot for slot in startable(self._processes, self._planned) if self._goes_on(slot)]:
             for slot in slots:
-                self._release(slot)
+                if self._processes[slot].is_fresh_start:
+                    self._note(slot, is_fresh_start=False, phase="backoff")
+                    self._act("respawn", slot)
+                else:
+                    self._start(slot)
+                    self._act("release", slot)
         while given_up := unreachable(self._processes, self._planned):
             for slot in given_up:
                 self._note(slot, phase="stopped")
@@ -375,14 +380,6 @@ class Transition:
         self._note_failure()
         if has_result(self._processes, self._planned, self._plan.done_when):
             self._conclude("failed" if self.state.failed else "finished")
-
-    def _release(self, slot: int) -> None:
-        if self._processes[slot].is_fresh_start:
-            self._note(slot, is_fresh_start=False, phase="backoff")
-            self._act("respawn", slot)
-        else:
-            self._start(slot)
-            self._act("release", slot)
 
     def _start(self, slot: int) -> None:
         self._note_start(slot, self._now)

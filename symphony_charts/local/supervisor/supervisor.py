@@ -36,7 +36,7 @@ from symphony_charts.local.supervisor.launcher import (
     refusal,
     run_beside,
 )
-from symphony_charts.local.supervisor.logs import LogClock, LogPipes
+from symphony_charts.local.supervisor.logs import RunLogs
 from symphony_charts.local.supervisor.loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.probes import Probing
@@ -74,8 +74,7 @@ class Supervisor:
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended, self._pane_closed)
         self.probing: dict[int, Probing] = {}
-        logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
-        self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
+        self.logs = RunLogs(run, self.loop)
         raise_descriptor_limit(len(self.slots))
         self._events: deque[Event] = deque()
         self._handlers: dict[Deed, Callable[[int], object]] = {
@@ -90,7 +89,6 @@ class Supervisor:
     def begin(self, *, is_start: bool) -> None:
         """Watch all processes; with `is_start` start them first. Raises SymphError if tmux refuses."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-        self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
         if is_start:
             run_beside(self.loop, partial(tmux_client.source_file, self.run.socket, self.run.folder / "up.conf"))
         else:
@@ -130,7 +128,7 @@ class Supervisor:
         added = self.plan.processes[len(self.slots) :]
         self.state.with_added(self.plan)
         for planned in added:
-            self.clock.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
+            self.logs.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
         raise_descriptor_limit(len(self.slots))
         asked = {slot: action for slot, action in requested(self.run).items() if slot < len(self.slots)}
         running = [slot for slot in asked if slot in self.panes and not self.slots[slot].is_stopped]
@@ -249,7 +247,7 @@ class Supervisor:
 
     def _finish(self) -> None:
         left, self.state.stuck = kill_everything(self.run, self.panes.sessions, self.state.tmux)
-        self.clock.note()
+        self.logs.note()
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
         deadline = time.monotonic() + _ROOM_S
