@@ -212,7 +212,6 @@ class Supervisor:
         self.dirty = True
 
     def _respawn(self, slot: int) -> None:
-        held = ""
         try:
             self.panes.respawn(self.plan.processes[slot])
         except tmux_client.TmuxSilent:
@@ -226,13 +225,13 @@ class Supervisor:
         except OSError as error:
             # For example, the disk is full. This may pass.
             held = f"its files: {error.strerror} ({error.filename})"
-        if held:
-            self._dispatch(methodcaller("held", slot, held))
+        else:
+            self._dispatch(methodcaller("respawned", slot))
+            if slot not in self.panes:
+                # The program ended before it could be watched, so no event follows.
+                self._ended(slot)
             return
-        self._dispatch(methodcaller("respawned", slot))
-        if slot not in self.panes:
-            # The program ended before it could be watched, so no event follows.
-            self._ended(slot)
+        self._dispatch(methodcaller("held", slot, held))
 
     def _attend(self, slot: int) -> None:
         process, planned = self.slots[slot], self.plan.processes[slot]
