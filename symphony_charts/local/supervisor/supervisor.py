@@ -176,6 +176,7 @@ class Supervisor:
         """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
         self._events.append(event)
         if len(self._events) > 1:
+            # The call that works on the first one takes this one, too.
             return
         while self._events:
             self._decide(self._events[0])
