@@ -25,12 +25,12 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # scaled in a running experiment, shared variables, all faults of a spec at once, proofs for full clusters, and the end
 # of services with their run.
 BUDGETS = {
-    "core lines": 61_150,
+    "core lines": 60_870,
     "integration lines": 11_740,
     "chart lines": 8_110,
     "modules": 368,
-    "package statements": 45_810,
-    "test lines": 69_350,
+    "package statements": 45_680,
+    "test lines": 69_330,
 }
 
 

@@ -110,7 +110,7 @@ def _start_again(args: argparse.Namespace, run: Run, changed: set[Path], files: 
     try:
         spec = _spec_here(args)
         for is_last in (False, True):
-            touched = slots_using(run, changed, files.watched) if run.is_live else {}
+            touched = slots_using(run.plan(), changed, files.watched) if run.is_live else {}
             try:
                 started = _up(args, spec, touched=touched)
                 break

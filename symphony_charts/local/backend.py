@@ -7,20 +7,24 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from symphony_charts.backend.status import Event, ExperimentStatus, InstanceStatus, LogLine, LogQuery, Usage
 from symphony_charts.errors import Conflict, NotFound
-from symphony_charts.local.logs import read_lines, tail_of
+from symphony_charts.local.logs import read_lines, tail_of, unfinished_line
 from symphony_charts.local.runs import Run, find_run, live_runs, newest_runs, runs_of
 from symphony_charts.local.status import run_events, run_status
 from symphony_charts.system import processes, remover
 from symphony_charts.system.files import copy_over, refuse_left, refused
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import verified
+
+if TYPE_CHECKING:
+    from symphony_charts.local.machine.gpus import GpuMeter
 
 # The kernel's limit of links in one path.
 _MOST_LINKS = 40
@@ -74,11 +78,8 @@ class ProcessFiles:
 
     def place_of(self, path: str) -> Path:
         """Return the place on this machine, without links, of the process's `path`."""
-        names, done, links = (
-            [*reversed(f"{self._cwd}/{path}".split("/") if path[:1] != "/" else path.split("/"))],
-            "",
-            0,
-        )
+        names = (path if path.startswith("/") else f"{self._cwd}/{path}").split("/")[::-1]
+        done, links = "", 0
         while names:
             name = names.pop()
             if name == "..":
@@ -91,9 +92,8 @@ class ProcessFiles:
                     continue
                 links += 1
                 if links > _MOST_LINKS:
-                    raise Conflict(
-                        f'"{self._name}" has a loop of symbolic links at {path}', next="inspect it: symph exec"
-                    )
+                    what = f'"{self._name}" has a loop of symbolic links at {path}'
+                    raise Conflict(what, next="inspect it: symph exec")
                 done = "" if link.startswith("/") else done
                 names += reversed(link.split("/"))
         return Path(self._here(done or "/"))
@@ -108,31 +108,27 @@ class ProcessFiles:
 
 # Polling interval for a run that does not notify this machine of changes, in seconds.
 _LOOK_S = 2.0
-# Of an unfinished line only the end is read: a progress bar may have grown for days.
-_UNFINISHED_BYTES = 4096
 
 
 class LocalWatcher:
+    """The backend of this machine; `backend.protocol.Watcher` describes its methods."""
+
     backend = "tmux"
     place = "tmux"
 
     def __init__(self) -> None:
         self._cpu_seen: dict[str, tuple[float, float]] = {}
-        self._gpu_use: Callable[[Sequence[str]], tuple[float | None, int | None]] | None = None
 
     def names(self) -> list[str]:
         return [run.experiment for run in live_runs()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        """Return the live experiments; with `ended` also the last run of each ended one."""
         return [run_status(run) for run in (newest_runs() if ended else live_runs())]
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
-        """Return the status of the newest run of an experiment, also after its end."""
         return run_status(find_run(name), events=events)
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
-        """Yield the status at once and whenever the state is written, continuing with newer runs."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with Changes([find_run(name).folder.parent]) as watched:
             while True:
@@ -148,11 +144,9 @@ class LocalWatcher:
                     return
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
-        """Yield the lines of the newest run (`previous`: of the one before), merged by time."""
         return read_lines(name, query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
-        """Yield starts, ends and restarts, as the supervisor noted them."""
         seen: set[Event] = set()
         for status in self.changes(name):
             new = [event for event in run_events(find_run(name)) if event not in seen] if status else []
@@ -182,18 +176,19 @@ class LocalWatcher:
             usage[path] = Usage(cpu=cpu, memory=used[process.wrapper].memory)
         return self._with_gpus(usage, run)
 
+    @cached_property
+    def _gpu_meter(self) -> GpuMeter:
+        # This import takes 20 ms, which processes without GPUs need not spend.
+        from symphony_charts.local.machine.gpus import GpuMeter
+
+        return GpuMeter()
+
     def _with_gpus(self, usage: dict[str, Usage], run: Run) -> dict[str, Usage]:
         given = {process.path: process.gpus for process in run.plan().processes if process.gpus}
         if not given:
             return usage
-        use_of = self._gpu_use
-        if use_of is None:
-            # This import takes 20 ms, which processes without GPUs need not spend.
-            from symphony_charts.local.machine.gpus import GpuMeter
-
-            use_of = self._gpu_use = GpuMeter().use_of
         for path in given.keys() & usage.keys():
-            busy, memory = use_of(given[path])
+            busy, memory = self._gpu_meter.use_of(given[path])
             usage[path] = replace(usage[path], gpu=busy, gpu_memory=memory)
         return usage
 
@@ -203,10 +198,9 @@ class LocalWatcher:
         return {path: lines[0] for path, lines in last.items() if lines}
 
     def unfinished_lines(self, name: str) -> Mapping[str, str]:
-        """Return the text behind the last line feed of each running process."""
         run = find_run(name)
         running = [process for process in run.state().processes if process.phase == "running"]
-        texts = {process.path: _unfinished_line(run.process_dir(process.slot) / "log") for process in running}
+        texts = {process.path: unfinished_line(run.process_dir(process.slot) / "log") for process in running}
         return {path: text for path, text in texts.items() if text}
 
     def exec(
@@ -228,7 +222,6 @@ class LocalWatcher:
 
     @contextlib.contextmanager
     def visit(self, name: str, service: str) -> Iterator[str]:
-        """Yield the loopback address of the service; no port forwarding is needed here."""
         services = self.describe(name, events=False).services
         addresses = [status.address for status in services if status.name == service]
         if not addresses:
@@ -237,7 +230,6 @@ class LocalWatcher:
         yield addresses[0]
 
     def delete(self, name: str, *, dry_run: bool = False) -> list[str]:
-        """End the experiment and remove the files of its runs, logs included."""
         find_run(name)
         runs = runs_of(name)
         # Check all folders first, as on a cluster: end nothing before all of them are known to be ours.
@@ -264,15 +256,6 @@ class LocalWatcher:
         # A signal number is negative.
         code = ended.returncode if ended.returncode >= 0 else 128 - ended.returncode
         return code, ended.stdout, ended.stderr
-
-
-def _unfinished_line(log: Path) -> str:
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _UNFINISHED_BYTES))
-            return file.read().rpartition(b"\n")[2].decode("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def _has_changed(run: Run, watched: Changes, left_s: float | None) -> bool:

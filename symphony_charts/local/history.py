@@ -67,9 +67,7 @@ def _without_secrets(experiment: Experiment, folder: Path) -> dict[str, object]:
 def load_saved(run: Run, *, is_pinned: bool = True) -> SavedRun:
     """Return the origin of `run`: its secrets from their current files, and its Git volumes, at their commits then.
 
-    Without `is_pinned` the volumes have the revisions of the experiment file.
-
-    Raises NotFound for runs without it.
+    Without `is_pinned` the volumes have the revisions of the experiment file. Raises NotFound for runs without it.
     """
     try:
         data = read_json(run.folder / _SPEC)
@@ -101,11 +99,8 @@ def find_past(experiment: str, run_id: str | None = None) -> Run:
         return fitting[0]
     if not runs:
         raise NotFound(f'experiment "{experiment}" has no runs here', next="symph local history")
-    what = "several run ids" if fitting else "no run id"
-    raise NotFound(
-        f'{what} of "{experiment}" begin{"" if fitting else "s"} with "{run_id}"',
-        next=f"symph local history {experiment}",
-    )
+    ids, begin = ("several run ids", "begin") if fitting else ("no run id", "begins")
+    raise NotFound(f'{ids} of "{experiment}" {begin} with "{run_id}"', next=f"symph local history {experiment}")
 
 
 def past_run(run: Run) -> dict[str, Any]:
@@ -119,18 +114,15 @@ def past_run(run: Run) -> dict[str, Any]:
         pass
     except ToolFailed:
         phase = "damaged"
-    failed = state.failed if state else None
+    failed, processes = (state.failed, state.processes) if state else (None, [])
     return {
         "name": run.experiment,
         "run": run.run_id,
         "phase": phase,
         "started": state.started if state else None,
         "ended": state.ended if state else None,
-        "processes": len(state.processes) if state else 0,
-        "tries": {
-            process.path: [asdict(one) for one in tries_of(run.process_dir(process.slot))]
-            for process in (state.processes if state else ())
-        },
+        "processes": len(processes),
+        "tries": {one.path: list(map(asdict, tries_of(run.process_dir(one.slot)))) for one in processes},
         "failed": failed.name if failed else "",
         "status": failed.status if failed else 0 if phase == "finished" else None,
         "bytes": _disk_usage(run.folder),
@@ -139,12 +131,12 @@ def past_run(run: Run) -> dict[str, Any]:
     }
 
 
-def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0, now: float | None = None) -> list[Run]:
+def removable(runs: Sequence[Run], *, keep: int, older_than_s: float = 0.0) -> list[Run]:
     """Return the runs beyond the newest `keep` ended ones of each experiment that ended longer ago than `older_than_s`.
 
     Never includes runs that are live or may be starting.
     """
-    now = time.time() if now is None else now
+    now = time.time()
     by_name: dict[str, list[Run]] = {}
     for run in sorted(runs, key=lambda run: run.run_id):
         if not _may_live(run, now):

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import errno
 import heapq
+import io
 import math
 import os
 import struct
@@ -17,7 +18,7 @@ import sys
 import time
 from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from operator import itemgetter
 from pathlib import Path
 
@@ -32,7 +33,7 @@ Stamped = tuple[float, str]
 # Read size in bytes: it fits into the processor's cache. Files are not kept open, because hundreds of logs are read
 # side by side.
 _BLOCK = 1 << 16
-_SMALL_BLOCK, _LARGE_BLOCK = 1 << 12, 1 << 20
+_SMALL_BLOCK = 1 << 12
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2  # fallocate(2)
 if sys.platform != "win32":
     _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -121,11 +122,8 @@ class LogFile(_Bytes):
 
         Drops the carriage return that a terminal puts before a line feed; a lone one is a progress bar, not a new line.
         """
-        for moment, text in self.blocks(start, end):
-            *whole, rest = text.split("\n")
-            yield from ((moment, f"{line}\n") for line in whole)
-            if rest:
-                yield moment, rest
+        # Unlike `splitlines` this splits at line feeds alone.
+        yield from ((moment, line) for moment, text in self.blocks(start, end) for line in io.StringIO(text))
 
     def blocks(self, start: int | None = None, end: int | None = None, *, is_dated: bool = True) -> Iterator[Stamped]:
         """Yield the same lines, together if they are in the same read and were written at one time.
@@ -153,17 +151,6 @@ class LogFile(_Bytes):
         if last := b"".join(parts):
             yield clock.row_of(place)[0], _text(last)
 
-    def blocks_from_end(self, start: int, end: int) -> Iterator[list[Stamped]]:
-        """Yield the same lines in blocks, the last block first; lines of a block are in order."""
-        start, size = max(start, self.kept_from()), _SMALL_BLOCK
-        while end > start:
-            begin = self.line_start(max(start, end - size), start)
-            # A line that is longer than a block leaves a block without a line start.
-            if begin < end:
-                yield list(self.lines(begin, end))
-            size = min(2 * size, _LARGE_BLOCK) if begin < end else 2 * size
-            end = min(begin, end)
-
     def kept(self) -> int:
         return self.size() - self.kept_from()
 
@@ -178,7 +165,9 @@ class LogFile(_Bytes):
 
     def start_since(self, moment: float) -> int:
         """Return the start of the first line at or after that moment."""
-        return self.line_start(Clock(self.path).size_before(moment), self.kept_from())
+        clock = Clock(self.path)
+        count = bisect_left(clock, moment * 1000, key=itemgetter(0))
+        return self.line_start(clock[count - 1][1] if count else 0, self.kept_from())
 
     def end_of_lines(self, first: int = 0) -> int:
         """Return the end of the last complete line that ends after `first`, else `first`."""
@@ -243,10 +232,6 @@ class Clock(_Bytes):
         """Drop the rows for the part of the log before `place`."""
         self.free(bisect_right(self, place, key=itemgetter(1)) * self._ROW.size)
 
-    def size_before(self, moment: float) -> int:
-        count = bisect_left(self, moment * 1000, key=itemgetter(0))
-        return self[count - 1][1] if count else 0
-
 
 def _dated(clock: Clock, place: int, lines: bytes) -> Iterator[Stamped]:
     """Yield the `lines` at `place` in parts that were written at one time."""
@@ -282,35 +267,26 @@ def read_lines(name: str, query: LogQuery) -> Iterator[LogLine]:
             raise NotFound(f'experiment "{name}" has no earlier run')
         run = before[-1]
     found = _blocks(run, query)
-    return found if query.in_blocks else (line for block in found for line in _lines_of(block))
-
-
-def _lines_of(block: LogLine) -> Iterator[LogLine]:
-    *whole, rest = block.text.split("\n")
-    for text in [*(f"{text}\n" for text in whole), *([rest] if rest else [])]:
-        yield LogLine(time=block.time, process=block.process, text=text)
+    if query.in_blocks:
+        return found
+    return (LogLine(time=one.time, process=one.process, text=line) for one in found for line in io.StringIO(one.text))
 
 
 def _blocks(run: Run, query: LogQuery) -> Iterator[LogLine]:
     reader = _Reader(run, query)
     yield from reader.first()
     while query.follow and not query.previous:
-        with Changes([*reader.logs, run.folder, run.folder.parent]) as watched:
-            yield from _until_over(reader, watched, query)
+        is_over = False
+        with Changes([*reader.paths, run.folder, run.folder.parent]) as watched:
+            while not is_over:
+                is_over = _is_over(run, query) or _is_past(query)
+                yield from reader.news(is_last=is_over)
+                left = 30.0 if query.until is None else min(30.0, max(0.0, query.until - time.time()))
+                watched.wait(0.0 if is_over else left)
         newer = None if query.is_one_run else _newer(run)
         if newer is None or _is_past(query):
             return
         run, reader = newer, _Reader(newer, query)
-
-
-def _until_over(reader: _Reader, watched: Changes, query: LogQuery) -> Iterator[LogLine]:
-    while True:
-        is_over = _is_over(reader.run, query) or _is_past(query)
-        yield from reader.news(is_last=is_over)
-        if is_over:
-            return
-        left = 30.0 if query.until is None else min(30.0, max(0.0, query.until - time.time()))
-        watched.wait(left)
 
 
 def _is_over(run: Run, query: LogQuery) -> bool:
@@ -327,11 +303,8 @@ def _is_over(run: Run, query: LogQuery) -> bool:
 def _newer(run: Run) -> Run | None:
     deadline = time.monotonic() + _NEXT_RUN_S
     while True:
-        later = [
-            other
-            for other in runs_of(run.experiment)
-            if other.run_id > run.run_id and (other.folder / "state.json").exists()
-        ]
+        later = [other for other in runs_of(run.experiment) if other.run_id > run.run_id]
+        later = [other for other in later if (other.folder / "state.json").exists()]
         if later or time.monotonic() > deadline:
             return later[-1] if later else None
         time.sleep(0.02)
@@ -341,21 +314,16 @@ class _Reader:
     """The logs of a run, read from the last positions."""
 
     def __init__(self, run: Run, query: LogQuery) -> None:
-        self.run, self._query = run, query
-        names = {process.slot: process.path for process in run.state().processes}
-        chosen = [slot for slot, name in names.items() if not query.instances or name in query.instances]
-        self._names = {slot: names[slot] for slot in chosen}
-        self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in chosen}
+        self._query = query
+        wanted = query.instances
+        self._names = {one.slot: one.path for one in run.state().processes if one.path in wanted or not wanted}
+        self._logs = {slot: LogFile(run.process_dir(slot) / "log") for slot in self._names}
+        self.paths = [log.path for log in self._logs.values()]
         # The end of the lines that were read, and of the part in which line ends were searched.
-        self._places: dict[int, int] = dict.fromkeys(chosen, 0)
-        self._searched: dict[int, int] = dict.fromkeys(chosen, 0)
+        self._places, self._searched = dict.fromkeys(self._names, 0), dict.fromkeys(self._names, 0)
         # Lines of several processes are merged by their times.
-        is_alone = query.in_blocks and len(chosen) == 1 and query.since is None and query.until is None
+        is_alone = query.in_blocks and len(self._names) == 1 and query.since is None and query.until is None
         self._is_dated = not is_alone
-
-    @property
-    def logs(self) -> Sequence[Path]:
-        return [log.path for log in self._logs.values()]
 
     def first(self) -> Iterator[LogLine]:
         """Yield the matching lines so far; while following, only complete ones."""
@@ -369,7 +337,7 @@ class _Reader:
             if query.tail >= 0:
                 parts.append(self._last(slot, start, end))
             else:
-                parts.append(self._wanted(slot, self._blocks(log, start, end)))
+                parts.append(self._wanted(slot, log.blocks(start, end, is_dated=self._is_dated)))
         lines = heapq.merge(*parts, key=lambda line: line.time)
         yield from lines if query.tail < 0 else deque(lines, maxlen=query.tail)
 
@@ -386,20 +354,17 @@ class _Reader:
         self._searched[slot] = size
         if not is_unfinished:
             place, self._places[slot] = self._places[slot], end
-            yield from self._blocks(log, place, end)
-
-    def _blocks(self, log: LogFile, start: int, end: int) -> Iterator[Stamped]:
-        return log.blocks(start, end, is_dated=self._is_dated)
+            yield from log.blocks(place, end, is_dated=self._is_dated)
 
     def _last(self, slot: int, start: int, end: int) -> Iterator[LogLine]:
-        blocks: list[list[LogLine]] = []
-        count = 0
-        for block in self._logs[slot].blocks_from_end(start, end):
-            blocks.append(list(self._wanted(slot, iter(block))))
-            count += len(blocks[-1])
-            if count >= self._query.tail:
-                break
-        yield from (line for block in reversed(blocks) for line in block)
+        """Yield the last matching lines, as many as the query wants or more."""
+        log, size = self._logs[slot], _SMALL_BLOCK
+        while True:
+            begin = log.line_start(end - size, start)
+            lines = list(self._wanted(slot, log.lines(begin, end)))
+            if begin <= start or len(lines) >= self._query.tail:
+                return iter(lines)
+            size *= 4
 
     def _wanted(self, slot: int, blocks: Iterator[Stamped]) -> Iterator[LogLine]:
         query, name, log = self._query, self._names[slot], self._logs[slot]
@@ -412,27 +377,32 @@ class _Reader:
     def _loss(self, name: str, log: LogFile, moment: float) -> Iterator[LogLine]:
         if log.lost:
             lost, log.lost = log.lost, 0
-            yield LogLine(
-                time=moment,
-                process=name,
-                text=f"... {size_text(lost)} of {name} are missing: its log reached its size limit\n",
-            )
+            text = f"... {size_text(lost)} of {name} are missing: its log reached its size limit\n"
+            yield LogLine(time=moment, process=name, text=text)
 
 
 def _is_past(query: LogQuery) -> bool:
     return query.until is not None and time.time() > query.until
 
 
-_BYTES = 4096
+# A progress bar may have grown for days: only the end of a log is read.
+_END_BYTES = 4096
 
 
 def tail_of(log: Path, count: int) -> list[str]:
     """Return the last `count` lines that are not blank; none without a log."""
-    try:
-        with log.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except OSError:
-        return []
+    text = _end_of(log)
     # Of a progress bar only its last state.
     return [line.rstrip().rpartition("\r")[2] for line in text.split("\n") if line.strip()][-count:]
+
+
+def unfinished_line(log: Path) -> str:
+    """Return the text behind the last line feed."""
+    return _end_of(log).rpartition("\n")[2]
+
+
+def _end_of(log: Path) -> str:
+    with contextlib.suppress(OSError):
+        file = LogFile(log)
+        return file.read(max(0, file.size() - _END_BYTES), _END_BYTES).decode("utf-8", "replace")
+    return ""

@@ -10,9 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, partial
+from itertools import product
 from pathlib import Path, PurePath
 
 from symphony_charts.errors import NotFound
+from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, find_slots
 from symphony_charts.system.processes import has_ended_within, verified
 
@@ -99,23 +101,25 @@ def parse_watched(text: str) -> Watched:
     if Path(text).exists() or not colon:
         path, names = text, ""
     if not Path(path).exists():
-        raise NotFound(
-            f'cannot watch "{path}": it does not exist', next="give a path: --watch PATH or --watch PATH:PROCESS,..."
-        )
+        step = "give a path: --watch PATH or --watch PATH:PROCESS,..."
+        raise NotFound(f'cannot watch "{path}": it does not exist', next=step)
     return Watched(path=Path(path).resolve(), processes=tuple(name for name in names.split(",") if name))
 
 
-def slots_using(run: Run, changed: Iterable[Path], watched: Sequence[Watched]) -> Mapping[int, str]:
-    """Return the slots of `run` that use changed files, with these files as text; steps only if they are named."""
+def slots_using(plan: LocalPlan, changed: Iterable[PurePath], watched: Sequence[Watched]) -> Mapping[int, str]:
+    """Return the slots of `plan` that use changed files, with these files as text; steps only if they are named."""
     touched: dict[int, list[str]] = {}
-    plan = run.plan()
-    without_steps = [process.slot for process in plan.processes if not process.is_step]
-    for name, paths in concerned(changed, watched).items():
-        for slot in find_slots(plan, name) if name else without_steps:
-            touched[slot] = [*touched.get(slot, []), *(path for path in paths if path not in touched.get(slot, []))]
+    for path, entry in product(sorted(changed), watched):
+        if path != entry.path and entry.path not in path.parents:
+            continue
+        shown = path.name if path == entry.path else str(path.relative_to(entry.path))
+        named = {slot for name in entry.processes for slot in find_slots(plan, name)}
+        for slot in named or [process.slot for process in plan.processes if not process.is_step]:
+            touched.setdefault(slot, []).append(shown)
+    shown_once = {slot: list(dict.fromkeys(paths)) for slot, paths in sorted(touched.items())}
     return {
         slot: ", ".join(paths[:3]) + (f" and {len(paths) - 3} more" if len(paths) > 3 else "")
-        for slot, paths in sorted(touched.items())
+        for slot, paths in shown_once.items()
     }
 
 
@@ -141,15 +145,3 @@ def is_ignored(path: PurePath, roots: Iterable[PurePath], patterns: Sequence[str
     return bool(below) and all(
         any(fnmatchcase(name, pattern) for pattern in patterns for name in (*part.parts, str(part))) for part in below
     )
-
-
-def concerned(changed: Iterable[PurePath], watched: Iterable[Watched]) -> dict[str, list[str]]:
-    """Return the changed paths, as displayed, by the process that they concern; `""` means all processes."""
-    concerns: dict[str, list[str]] = {}
-    for path in sorted(changed):
-        for entry in watched:
-            if path == entry.path or entry.path in path.parents:
-                shown_path = path.name if path == entry.path else str(path.relative_to(entry.path))
-                for process in entry.processes or ("",):
-                    concerns.setdefault(process, []).append(shown_path)
-    return {process: list(dict.fromkeys(paths)) for process, paths in concerns.items()}

@@ -17,7 +17,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from symphony_charts.backend.status import Try
 from symphony_charts.errors import NotFound, ToolFailed
@@ -64,11 +64,8 @@ def read_json(path: Path) -> dict[str, Any]:
 def damaged(path: Path, why: str) -> ToolFailed:
     """Return the error for an unusable file of a run."""
     name = path.parent.parent.name
-    return ToolFailed(
-        f'{path.name} of a run of "{name}" is damaged: {why}',
-        at=str(path),
-        next=f"end what is left of it: symph down {name}; then remove it: symph local gc",
-    )
+    step = f"end what is left of it: symph down {name}; then remove it: symph local gc"
+    return ToolFailed(f'{path.name} of a run of "{name}" is damaged: {why}', at=str(path), next=step)
 
 
 _TRIES = "tries.jsonl"
@@ -99,7 +96,6 @@ def tries_of(folder: Path) -> tuple[Try, ...]:
 LIVENESS_LOCK = "life"
 SUPERVISOR = "symphony_charts.local.supervisor.supervisor"
 """The module that a supervisor runs."""
-_T = TypeVar("_T")
 _IDENTITY, _SUPERVISOR = "identity.json", "supervisor.json"
 
 
@@ -115,13 +111,6 @@ class RunLocation:
     verdict: Literal["here", "elsewhere", "lost", "unknown"]
     words: str = ""
     is_other_boot: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Identity:
-    names: list[str]
-    folder: str
-    machine: dict[str, Any]
 
 
 def write_identity(folder: Path) -> None:
@@ -152,11 +141,10 @@ def supervisor_of(folder: Path) -> ProcessRecord | None:
 
     If its file is unusable, find it by its liveness lock: a second supervisor must not join it.
     """
-    record = _read(folder / _SUPERVISOR, ProcessRecord)
-    if record is None:
-        others = holders(folder / LIVENESS_LOCK)
-        record = next((identify(pid) for pid in others if SUPERVISOR in command_line(pid)), None)
-    return record
+    with contextlib.suppress(NotFound, ToolFailed, TypeError, ValueError):
+        return ProcessRecord(**read_json(folder / _SUPERVISOR))
+    others = holders(folder / LIVENESS_LOCK)
+    return next((identify(pid) for pid in others if SUPERVISOR in command_line(pid)), None)
 
 
 def clear_liveness(folder: Path) -> None:
@@ -169,11 +157,11 @@ def run_location(folder: Path) -> RunLocation:
     """Return the place of the run in `folder`, which has not ended by its state. Locks and writes nothing."""
     held = is_liveness_lock_held(folder / LIVENESS_LOCK)
     try:
-        identity = _read(folder / _IDENTITY, _Identity)
-        if identity is None or identity.names != [folder.parent.name, folder.name]:
+        identity = read_json(folder / _IDENTITY)
+        if identity["names"] != [folder.parent.name, folder.name]:
             raise ValueError("it belongs to another run")
-        then, place = Machine(**identity.machine), str(identity.folder)
-    except (TypeError, ValueError):
+        then, place = Machine(**identity["machine"]), str(identity["folder"])
+    except (NotFound, ToolFailed, KeyError, TypeError, ValueError):
         words = "its identity.json does not name its machine"
         if _lives_here(folder):
             return RunLocation(verdict="here", words=words)
@@ -205,11 +193,3 @@ def _is_local(folder: Path) -> bool:
     with contextlib.suppress(OSError):
         return file_system_of(folder).is_local
     return False
-
-
-def _read(path: Path, kind: type[_T]) -> _T | None:
-    """Return the record in a file, None if it is missing or damaged."""
-    try:
-        return kind(**read_json(path))
-    except (NotFound, ToolFailed, TypeError, ValueError):
-        return None

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import MappingProxyType
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,26 +34,32 @@ from symphony_charts.system import package_data, remover
 from symphony_charts.system.user_folders import make_runtime_dir, state_dir
 
 
-def remove_folder(run: Run) -> None:
-    """Remove the folder of a run that could not be started; print failures to stderr."""
-    left = remover.remove(run.home, run.experiment, run.run_id)
-    sys.stderr.write("".join(f"not removed: {entry}\n" for entry in left))
-
-
 def lay_out_shared(run: Run, plan: LocalPlan) -> None:
     """Write the files that all processes see into the folder of the run, readable by its owner alone."""
     make_runtime_dir()
     for name, content in package_data.folder("local").items():
         if name.endswith(".sh"):
             write_private(run.folder / name, content)
-    for file in plan.files:
-        write_private(run.folder / file.path, file.content, file.mode)
-    make_volumes(plan)
+    _write_files(run, plan)
     if plan.has_namespace:
-        write_json(run.folder / "mounts.json", _mounts(run, plan))
+        sets = _sets_of(run, plan)
+        paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
+        own, journal = list(sets.own.values()), str(points_journal())
+        shared = helper_plan(sets.shared, str(run.folder), journal=journal, prepare=own, paths=paths)
+        write_json(run.folder / "mounts.json", shared)
 
 
-def make_volumes(plan: LocalPlan) -> None:
+def _write_files(run: Run, plan: LocalPlan) -> None:
+    """Write the files that processes see, and make their volumes."""
+    for file in plan.files:
+        path = run.folder / file.path
+        if not path.exists():
+            write_private(path, file.content, file.mode)
+        elif path.read_bytes() != file.content:
+            # Overwrite in place: mounts elsewhere refer to this very file.
+            path.chmod(0o600)
+            path.write_bytes(file.content)
+        path.chmod(file.mode)
     claims = state_dir() / "claims"
     for path in map(Path, plan.folders):
         if path.is_relative_to(claims):
@@ -81,45 +85,51 @@ def make_sub_paths(plan: LocalPlan) -> None:
 def lay_out(run: Run, plan: LocalPlan, folder: Path) -> None:
     """Write all other files of the run except its state, which its supervisor writes."""
     (run.folder / "p").mkdir(mode=0o700)
-    for process in plan.processes:
-        _lay_out_process(run, process)
-    write_process_mounts(run, plan)
     write_private(run.folder / "up.conf", tmux_commands(plan, str(run.folder)).encode())
-    write_record(run.folder / "plan.json", public(run, plan, folder, current_folder()))
+    _lay_out_processes(run, plan, folder, current_folder())
 
 
-def _lay_out_process(run: Run, process: PlannedProcess) -> None:
-    folder = run.process_dir(process.slot)
-    folder.mkdir(mode=0o700)
-    _write_scripts(folder, process)
-    write_private(folder / "log", b"")
-    write_private(folder / "exit", NO_STATUS)
-    if not process.tty:
-        write_private(folder / "plain", b"")
-    if process.waits:
-        os.mkfifo(folder / "go", 0o600)
+def _lay_out_processes(run: Run, plan: LocalPlan, folder: Path, started_in: str) -> None:
+    """Write the files of new processes, the scripts of the others again, and the plan.
 
-
-def _write_scripts(folder: Path, process: PlannedProcess) -> None:
-    write_private(folder / "start", start_script(process).encode())
-    if process.limits:
-        write_private(folder / "limited", verdict_script(process.limits).encode())
-    if process.counts_tries and not (folder / TRIES).exists():
-        write_private(folder / TRIES, b"0\n")
+    `folder` is the folder of the spec, `started_in` the current folder at the start of the run.
+    """
+    for process in plan.processes:
+        own = run.process_dir(process.slot)
+        if process.is_removed:
+            continue
+        if not own.exists():
+            write_private(own / "log", b"")
+            write_private(own / "exit", NO_STATUS)
+            if not process.tty:
+                write_private(own / "plain", b"")
+            if process.waits:
+                os.mkfifo(own / "go", 0o600)
+        for name in ("start", "mounts", "mounts.json", "limited"):
+            (own / name).unlink(missing_ok=True)
+        write_private(own / "start", start_script(process).encode())
+        if process.limits:
+            write_private(own / "limited", verdict_script(process.limits).encode())
+        if process.counts_tries and not (own / TRIES).exists():
+            write_private(own / TRIES, b"0\n")
+    _write_mounts(run, plan)
+    # Any command may read this: it is without environment, files and start scripts.
+    public = replace(
+        plan,
+        processes=tuple(replace(process, env={}, preamble=()) for process in plan.processes),
+        files=(),
+        mounts=_mounts_of(run, plan),
+        folder=str(folder.absolute()),
+        started_in=started_in,
+    )
+    write_record(run.folder / "plan.json", public)
 
 
 def _sets_of(run: Run, plan: LocalPlan) -> MountSets:
     return mount_sets(plan, str(run.folder), str(run.socket.parent))
 
 
-def _mounts(run: Run, plan: LocalPlan) -> dict[str, object]:
-    sets = _sets_of(run, plan)
-    paths = {bind.target: f"{process.spec_path}.mounts" for process in plan.processes for bind in process.binds}
-    prepare, journal = list(sets.own.values()), str(points_journal())
-    return helper_plan(sets.shared, str(run.folder), journal=journal, prepare=prepare, paths=paths)
-
-
-def write_process_mounts(run: Run, plan: LocalPlan) -> None:
+def _write_mounts(run: Run, plan: LocalPlan) -> None:
     for slot, binds in _sets_of(run, plan).own.items():
         folder = run.process_dir(slot)
         if is_for_mount(binds, str(run.folder)):
@@ -130,21 +140,10 @@ def write_process_mounts(run: Run, plan: LocalPlan) -> None:
         write_private(folder / "mounts", script.encode())
 
 
-def public(run: Run, plan: LocalPlan, folder: Path | None = None, started_in: str = "") -> LocalPlan:
-    """Return the plan for `plan.json`, which any command may read: without environment, files and start scripts.
-
-    `folder` is the folder of the spec, `started_in` the current folder at the start of the run.
-    """
+def _mounts_of(run: Run, plan: LocalPlan) -> RunMounts:
     sets = _sets_of(run, plan)
     targets = sorted({bind.target for binds in sets.own.values() for bind in binds})
-    return replace(
-        plan,
-        processes=tuple(replace(process, env={}, preamble=()) for process in plan.processes),
-        files=(),
-        mounts=RunMounts(shared=sets.shared, targets=tuple(targets)),
-        folder="" if folder is None else str(folder.absolute()),
-        started_in=started_in,
-    )
+    return RunMounts(shared=sets.shared, targets=tuple(targets))
 
 
 def write_private(path: Path, content: bytes, mode: int = 0o600) -> None:
@@ -176,9 +175,7 @@ def refuse_takeover(run: Run, folder: Path, *, is_new: bool) -> None:
         raise Conflict(f'experiment "{name}" is already running', next=f"follow it: symph logs -f {name}; {ends}")
 
 
-def changes_of(
-    run: Run, plan: LocalPlan, touched: Mapping[int, str] = MappingProxyType({}), *, keeps_stopped: bool = False
-) -> list[Change]:
+def changes_of(run: Run, plan: LocalPlan, touched: Mapping[int, str], *, keeps_stopped: bool) -> list[Change]:
     """Return the processes to restart for `run` to become `plan`; `touched` adds slots with their reasons.
 
     `plan` has the slots of the run (`in_slots`). A changed configuration or secret file affects the processes that see
@@ -186,8 +183,8 @@ def changes_of(
     run can apply the change.
     """
     old, state = run.plan(), run.state()
-    new = public(run, plan)
-    whole_before, whole_after = ((both.mounts, both.checkouts, both.has_namespace) for both in (old, new))
+    whole_before = old.mounts, old.checkouts, old.has_namespace
+    whole_after = _mounts_of(run, plan), plan.checkouts, plan.has_namespace
     both = list(zip(plan.processes, old.processes, strict=False))
     is_other = whole_before != whole_after or any(_fixed(process) != _fixed(item) for process, item in both)
     # A spec that shares nothing with the run is probably another experiment of the same name.
@@ -249,7 +246,7 @@ def _identity(process: PlannedProcess) -> tuple[str, str, int, str]:
 def _changed_files(run: Run, plan: LocalPlan) -> Iterator[Path]:
     for file in plan.files:
         path = run.folder / file.path
-        if _read(path) != file.content or path.stat().st_mode & 0o777 != file.mode:
+        if not path.exists() or path.read_bytes() != file.content or path.stat().st_mode & 0o777 != file.mode:
             yield Path(file.path)
     yield from _stale_files(run, plan)
 
@@ -272,30 +269,8 @@ def _sees(process: PlannedProcess, plan: LocalPlan, path: Path) -> bool:
 def rewrite(run: Run, plan: LocalPlan, folder: Path) -> None:
     for stale in _stale_files(run, plan):
         (run.folder / stale).unlink()
-    for file in plan.files:
-        path = run.folder / file.path
-        if _read(path) == file.content:
-            path.chmod(file.mode)
-        elif path.exists():
-            # Overwrite in place: mounts elsewhere refer to this very file.
-            path.chmod(0o600)
-            path.write_bytes(file.content)
-            path.chmod(file.mode)
-        else:
-            write_private(path, file.content, file.mode)
-    make_volumes(plan)
-    for process in plan.processes:
-        own = run.process_dir(process.slot)
-        if process.is_removed:
-            continue
-        if not own.exists():
-            _lay_out_process(run, process)
-            continue
-        for name in ("start", "mounts", "mounts.json", "limited"):
-            (own / name).unlink(missing_ok=True)
-        _write_scripts(own, process)
-    write_process_mounts(run, plan)
-    write_record(run.folder / "plan.json", public(run, plan, folder, run.plan().started_in))
+    _write_files(run, plan)
+    _lay_out_processes(run, plan, folder, run.plan().started_in)
 
 
 def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator[str]:
@@ -318,10 +293,3 @@ def _reasons(run: Run, process: PlannedProcess, old: PlannedProcess) -> Iterator
 def _fixed(process: PlannedProcess) -> tuple[str, bool, tuple[str, ...]]:
     """Return the fields of a process that are fixed when its pane is created: a difference requires a new run."""
     return process.pod, process.tty, process.scope
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None

@@ -19,13 +19,7 @@ from typing import TYPE_CHECKING
 from symphony_charts.backend.protocol import absent_experiment, find_instances
 from symphony_charts.errors import NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import age
-from symphony_charts.local.run_files import (
-    LIVENESS_LOCK,
-    RunLocation,
-    damaged,
-    run_location,
-    supervisor_of,
-)
+from symphony_charts.local.run_files import LIVENESS_LOCK, RunLocation, damaged, run_location, supervisor_of
 from symphony_charts.spec import variable_names
 from symphony_charts.system import processes
 from symphony_charts.system.file_locks import is_liveness_lock_held

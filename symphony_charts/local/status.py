@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from symphony_charts.backend.status import (
@@ -17,7 +18,7 @@ from symphony_charts.backend.status import (
     overall,
     unfinished,
 )
-from symphony_charts.errors import NotFound, SymphError, ToolFailed
+from symphony_charts.errors import NotFound, ToolFailed
 from symphony_charts.formats.printable import age, with_gpus
 from symphony_charts.local.logs import tail_of
 from symphony_charts.local.run_files import damaged, tries_of
@@ -36,28 +37,16 @@ LONG_S = 30.0
 _View: TypeAlias = Literal["", "lost", "unsupervised"]
 
 
-def is_met(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Return True if a wait is over: its process is ready or has succeeded."""
-    other = processes[wait.slot]
-    return other.phase == "done" or (wait.until == "ready" and other.ready)
-
-
-def is_starting(wait: Wait, processes: Sequence[ProcessState]) -> bool:
-    """Return True if the awaited process is being started and has not yet reached the awaited state."""
-    other = processes[wait.slot]
-    if other.is_restart_asked or other.phase in ("waiting", "starting", "backoff"):
-        return True
-    return other.phase == "running" and not (wait.until == "ready" and other.ready)
-
-
 def unmet_waits(slot: int, processes: Sequence[ProcessState], planned: Sequence[PlannedProcess]) -> list[Wait]:
     """Return the unmet waits of the process in `slot`; on a fresh start only those for processes that are starting."""
-    is_fresh = processes[slot].is_fresh_start
-    return [
-        wait
-        for wait in planned[slot].waits
-        if (is_starting(wait, processes) if is_fresh else not is_met(wait, processes))
-    ]
+    unmet = []
+    for wait in planned[slot].waits:
+        other = processes[wait.slot]
+        is_met = other.phase == "done" or (wait.until == "ready" and other.ready)
+        if processes[slot].is_fresh_start:
+            is_met = (is_met or other.phase in ("failed", "stopped")) and not other.is_restart_asked
+        unmet += [] if is_met else [wait]
+    return unmet
 
 
 def wait_words(slot: int, state: RunState, plan: LocalPlan) -> str:
@@ -88,17 +77,6 @@ def _awaited(wait: Wait, processes: Sequence[ProcessState], plan: LocalPlan) -> 
     return f"{name} to {'be ready' if wait.until == 'ready' else 'succeed'}"
 
 
-_PHASES: dict[str, Phase] = {
-    "waiting": "pending",
-    "starting": "pending",
-    "backoff": "pending",
-    "running": "running",
-    "done": "succeeded",
-    "failed": "failed",
-    "stopped": "stopped",
-    "lost": "lost",
-    "damaged": "damaged",
-}
 RUN_PHASES: dict[str, Phase] = {
     "stopping": "stopping",
     "stopped": "stopped",
@@ -107,16 +85,33 @@ RUN_PHASES: dict[str, Phase] = {
     "lost": "lost",
     "damaged": "damaged",
 }
+_PHASES: dict[str, Phase] = {
+    **RUN_PHASES,
+    "waiting": "pending",
+    "starting": "pending",
+    "backoff": "pending",
+    "running": "running",
+    "done": "succeeded",
+}
 
 
 def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
     """Return the status of the run in the common layout of backends, as visible from here."""
+    status = partial(
+        ExperimentStatus,
+        name=run.experiment,
+        experiment=run.experiment,
+        backend="tmux",
+        run=run.run_id,
+        held_by=("tmux",),
+    )
     try:
         state, plan = run.state(), run.plan()
         if len(plan.processes) < len(state.processes):
             raise damaged(run.folder / "plan.json", "it belongs to another run than state.json")
     except (NotFound, ToolFailed) as error:
-        return _damaged_status(run, error)
+        note = f"{error.what}; {error.next}" if error.next else error.what
+        return status(phase="damaged", started=run.folder.stat().st_mtime, note=note)
     view, note = _view(run, state)
     if view == "unsupervised":
         # If the supervisor ended in between, it wrote the end of the run first.
@@ -124,28 +119,19 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         view, note = _view(run, state)
     if state.phase in LIVE:
         state.with_added(plan)
-    every = (_instance(run, process, state, plan, view) for process in state.processes)
-    instances = tuple(
-        instance
-        for instance, planned in zip(every, plan.processes, strict=False)
-        if not (planned.is_removed and instance.phase in FINAL)
-    )
-    is_held = any(
-        process.is_stopped and not planned.is_removed
-        for process, planned in zip(state.processes, plan.processes, strict=False)
-    )
+    pairs = list(zip(state.processes, plan.processes, strict=False))
+    every = ((_instance(run, process, state, plan, view), planned) for process, planned in pairs)
+    instances = tuple(one for one, planned in every if not (planned.is_removed and one.phase in FINAL))
     phase: Phase = "lost"
     if view != "lost" or state.has_result:
-        phase = RUN_PHASES.get(_result_of(state)) or _phase_of_live(instances, plan, view, is_held=is_held)
-    return ExperimentStatus(
-        name=run.experiment,
-        experiment=run.experiment,
-        backend="tmux",
+        is_held = any(process.is_stopped and not planned.is_removed for process, planned in pairs)
+        # A run whose services go on has its result once all that ends with it has ended.
+        result = state.phase if not state.has_result else state.reason if state.is_settled else "stopping"
+        phase = RUN_PHASES.get(result) or _phase_of_live(instances, plan, view, is_held=is_held)
+    return status(
         phase=phase,
         started=state.started,
         ended=state.ended,
-        run=run.run_id,
-        held_by=("tmux",),
         instances=instances,
         services=tuple(_services(plan)),
         still_running=_unfinished(instances) if phase in FINAL else (),
@@ -154,13 +140,6 @@ def run_status(run: Run, *, events: bool = True) -> ExperimentStatus:
         labels=plan.labels,
         note=note,
     )
-
-
-def _result_of(state: RunState) -> str:
-    """Return the result of a run once all that ends with it has ended, else its phase."""
-    if not state.has_result:
-        return state.phase
-    return state.reason if state.is_settled else "stopping"
 
 
 def still_running(run: Run) -> tuple[str, ...]:
@@ -201,19 +180,6 @@ def _phase_of_live(instances: Sequence[InstanceStatus], plan: LocalPlan, view: _
         any(instance.phase not in FINAL for instance in instances) or (phase == "failed" and not has_ended)
     )
     return "running" if is_partly else phase
-
-
-def _damaged_status(run: Run, error: SymphError) -> ExperimentStatus:
-    return ExperimentStatus(
-        name=run.experiment,
-        experiment=run.experiment,
-        backend="tmux",
-        phase="damaged",
-        started=run.folder.stat().st_mtime,
-        run=run.run_id,
-        held_by=("tmux",),
-        note=f"{error.what}; {error.next}" if error.next else error.what,
-    )
 
 
 def _view(run: Run, state: RunState) -> tuple[_View, str]:
@@ -313,37 +279,34 @@ def run_events(run: Run) -> list[Event]:
     plan = run.plan() if state.phase in LIVE else None
     if plan:
         state.with_added(plan)
-    events = [Event(time=state.started, kind="Normal", about=f"Run/{run.run_id}", reason="Started", message="")]
+    events: list[Event] = []
+
+    def note(moment: float, about: str, reason: str, message: str, *, is_warning: bool = False) -> None:
+        kind = "Warning" if is_warning else "Normal"
+        events.append(Event(time=moment, kind=kind, about=about, reason=reason, message=message))
+
+    note(state.started, f"Run/{run.run_id}", "Started", "")
     for process in state.processes:
-        about = f"Process/{process.path}"
+        about, has_failed = f"Process/{process.path}", process.phase in ("failed", "backoff")
         tries = tries_of(run.process_dir(process.slot))
-        starts = [one.started for one in tries]
-        if process.started and process.started not in starts:
-            starts.append(process.started)
-        for number, started in enumerate(starts):
-            again = f"restart {number}" if number else ""
+        for number, started in enumerate(dict.fromkeys([*(one.started for one in tries), process.started])):
             if started:
-                events.append(Event(time=started, kind="Normal", about=about, reason="Started", message=again))
+                note(started, about, "Started", f"restart {number}" if number else "")
         for one in tries:
             # A service has failed even with status 0.
-            has_failed = one is tries[-1] and process.phase in ("failed", "backoff")
-            is_failure = has_failed or (one.status != 0 and one.cause != "stopped")
-            kind, reason = ("Warning", "Failed") if is_failure else ("Normal", "Ended")
+            is_failure = (has_failed and one is tries[-1]) or (one.status != 0 and one.cause != "stopped")
             message = f"exit status {'unknown' if one.status is None else one.status}"
             message += f" ({one.cause})" if one.cause else ""
-            events.append(Event(time=one.ended, kind=kind, about=about, reason=reason, message=message))
-        is_failed = process.phase in ("failed", "backoff")
-        if process.ended and is_failed and (names := missed_variables(run, process.slot)):
+            note(one.ended, about, "Failed" if is_failure else "Ended", message, is_warning=is_failure)
+        if process.ended and has_failed and (names := missed_variables(run, process.slot)):
             text = f"{names}: set in your shell, but not passed to the process; pass them: `local.pass_env`"
-            events.append(Event(time=process.ended, kind="Warning", about=about, reason="NotPassed", message=text))
+            note(process.ended, about, "NotPassed", text, is_warning=True)
         since = waiting_since(process, state)
         words = wait_words(process.slot, state, plan) if plan and time.time() - since >= LONG_S else ""
         if words:
-            events.append(Event(time=since, kind="Warning", about=about, reason="Waiting", message=words))
+            note(since, about, "Waiting", words, is_warning=True)
     if state.ended:
         result = state.reason or state.phase
-        kind = "Warning" if result == "failed" else "Normal"
         message = f"{result}: {state.cause}" if state.cause else result
-        about = f"Run/{run.run_id}"
-        events.append(Event(time=state.ended, kind=kind, about=about, reason="Ended", message=message))
+        note(state.ended, f"Run/{run.run_id}", "Ended", message, is_warning=result == "failed")
     return sorted(events, key=lambda event: event.time)

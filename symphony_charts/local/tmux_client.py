@@ -71,9 +71,9 @@ def source_file(socket: Path, commands: Path, timeout_s: float = START_S) -> Non
     _check(_tmux(socket, "source-file", str(commands), timeout_s=timeout_s))
 
 
-def _check(done: subprocess_runner.Completed) -> None:
+def _check(done: Completed, what: str = "tmux did not start the run") -> None:
     if done.status or done.error_text.strip():
-        raise done.failure(f"tmux did not start the run: {done.error_text.strip() or done.status}")
+        raise done.failure(f"{what}: {done.error_text.strip() or done.status}")
 
 
 def list_panes(socket: Path, timeout_s: float = _TIMEOUT_S) -> list[Pane]:
@@ -98,34 +98,26 @@ def server_pid(socket: Path, timeout_s: float = _TIMEOUT_S) -> int:
 
 def respawn(socket: Path, pane: str, timeout_s: float = _TIMEOUT_S) -> None:
     """Run the pane's own program again. Raises ToolFailed with tmux's error, TmuxSilent if it does not answer."""
-    done = _tmux(socket, "respawn-pane", "-k", "-t", pane, timeout_s=timeout_s)
-    if done.status:
-        raise done.failure(f"tmux did not restart pane {pane}: {done.error_text.strip()}")
+    _check(_tmux(socket, "respawn-pane", "-k", "-t", pane, timeout_s=timeout_s), f"tmux did not restart pane {pane}")
 
 
 def pipe(socket: Path, pane: str, command: str, timeout_s: float = _TIMEOUT_S) -> None:
     """Pipe the further output of a pane to a shell command. Raises ToolFailed with the error of tmux."""
-    done = _tmux(socket, "pipe-pane", "-t", pane, command, timeout_s=timeout_s)
-    if done.status:
-        raise done.failure(f"tmux does not log pane {pane}: {done.error_text.strip()}")
+    _check(_tmux(socket, "pipe-pane", "-t", pane, command, timeout_s=timeout_s), f"tmux does not log pane {pane}")
 
 
 def kill_server(socket: Path) -> None:
     """End the server and remove its socket."""
-    try:
+    # A hung server, or no tmux client: `kill_everything` ends it by its namespace or session.
+    with contextlib.suppress(SymphError):
         _tmux(socket, "kill-server", timeout_s=3.0)
-    except SymphError:
-        # A hung server, or no tmux client; `kill_everything` ends it by its namespace or session.
-        pass
-    finally:
-        socket.unlink(missing_ok=True)
+    socket.unlink(missing_ok=True)
 
 
 def select(socket: Path, slot: int) -> None:
     for pane in list_panes(socket):
         if pane.slot == slot:
-            _tmux(socket, "select-window", "-t", pane.id)
-            _tmux(socket, "select-pane", "-t", pane.id)
+            _tmux(socket, "select-window", "-t", pane.id, ";", "select-pane", "-t", pane.id)
 
 
 def is_terminal_of(socket: Path, terminal: str) -> bool:
@@ -152,7 +144,7 @@ def client_of(socket: Path) -> tuple[list[str], dict[str, str]]:
     return ["tmux", "-S", str(socket), "-f", "/dev/null", "attach-session"], env
 
 
-def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> subprocess_runner.Completed:
+def _tmux(socket: Path, *words: str, timeout_s: float = _TIMEOUT_S) -> Completed:
     check_private(socket.parent)
     argv = ["tmux", "-S", str(socket), "-f", "/dev/null", *words]
     try:
@@ -172,9 +164,8 @@ _LINES = 2000
 def check_server(name: object) -> None:
     """Raise SpecError for an invalid name of a tmux server: it is the name of a file in tmux's folder."""
     if not isinstance(name, str) or not name or "/" in name or not name.isprintable():
-        raise SpecError.one(
-            f"{name!r} is not a valid name of a tmux server", "server_name", "use letters, digits, - and _"
-        )
+        what = f"{name!r} is not a valid name of a tmux server"
+        raise SpecError.one(what, "server_name", "use letters, digits, - and _")
 
 
 def refuse_taken(server: str, session: str) -> None:
@@ -182,9 +173,8 @@ def refuse_taken(server: str, session: str) -> None:
     there = ["-L", server]
     if _user_tmux(there, "has-session", "-t", f"={session}").status == 0 and _marked(there, session) is None:
         what = f'the tmux server "{server}" has a session "{session}" that is not of symph'
-        raise Conflict(
-            what, next=f"rename it: {shlex.join(['tmux', '-L', server, 'rename-session', '-t', session])} OTHER"
-        )
+        command = shlex.join(["tmux", *there, "rename-session", "-t", session])
+        raise Conflict(what, next=f"rename it: {command} OTHER")
 
 
 def show(server: str, session: str, shown: Run, windows: Iterable[tuple[str, Path]]) -> None:

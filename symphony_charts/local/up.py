@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from types import MappingProxyType
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -22,7 +23,7 @@ from symphony_charts.local.machine.gpus import look_at_gpus, take_gpus
 from symphony_charts.local.machine.machine import check_capacity, check_out_all, namespace_prefix, plan_here
 from symphony_charts.local.mounts.helper import helper_command, points_journal, refusals_in
 from symphony_charts.local.mounts.mount_points import remove_points
-from symphony_charts.local.plan.records import Gpus, LocalPlan, PlannedProcess
+from symphony_charts.local.plan.records import LocalPlan, PlannedProcess
 from symphony_charts.local.plan.scripts import quote_path
 from symphony_charts.local.run_files import write_identity
 from symphony_charts.local.run_folder import (
@@ -32,7 +33,6 @@ from symphony_charts.local.run_folder import (
     lay_out,
     lay_out_shared,
     refuse_takeover,
-    remove_folder,
     rewrite,
 )
 from symphony_charts.local.runs import Run, find_slots, home, live_runs
@@ -40,15 +40,14 @@ from symphony_charts.local.status import still_running
 from symphony_charts.local.supervisor.launcher import SupervisorProcess
 from symphony_charts.local.supervisor.requests import Action, request
 from symphony_charts.local.supervisor.shutdown import (
-    damage_of,
+    abandon,
     end_damaged,
-    kill_everything,
+    is_damaged,
     mark_lost,
     reap,
     remove_private,
     require_here,
     stop,
-    tmux_programs,
 )
 from symphony_charts.local.tmux_client import need_tmux
 from symphony_charts.spec.model import Experiment
@@ -59,53 +58,39 @@ from symphony_charts.system.files import refuse_full_disk
 from symphony_charts.system.inotify import Changes
 from symphony_charts.system.processes import has_ended_within, verified
 
+_Shown: TypeAlias = tuple[dict[str, object], str]
 
-def plan_data(plan: LocalPlan) -> dict[str, object]:
-    return {
-        "name": plan.experiment,
-        "address": plan.base_address,
-        "ports": {**plan.ports, **{service: ports[0] for service, ports in plan.moved.items()}},
-        "processes": [
-            {
-                "name": process.path,
-                "argv": list(process.argv),
-                "gpus": list(process.gpus),
-                "limits": [
-                    {"resource": limit.resource, "said": limit.said, "by": limit.by} for limit in process.limits
-                ],
-            }
-            for process in plan.processes
-        ],
-        "notes": list(plan.notes),
-        "dryRun": True,
+
+def _plan_shown(plan: LocalPlan) -> _Shown:
+    """Return the plan of a run as data and as text, without the values of variables."""
+    lines, items = [f"{plan.experiment}  at {plan.base_address}"], []
+    for process in plan.processes:
+        limits = [{"resource": limit.resource, "said": limit.said, "by": limit.by} for limit in process.limits]
+        items.append({"name": process.path, "argv": list(process.argv), "gpus": list(process.gpus), "limits": limits})
+        given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
+        words = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
+        given += f"  (at most {words})" if words else ""
+        lines.append(f"  {process.path}: {shlex.join(process.argv)}{given}")
+    ports = {**plan.ports, **{service: moved[0] for service, moved in plan.moved.items()}}
+    return _shown(plan, lines, {"address": plan.base_address, "ports": ports, "processes": items})
+
+
+def _changes_shown(plan: LocalPlan, changes: Sequence[Change]) -> _Shown:
+    """Return the changes of a live run as data and as text."""
+    by_action: dict[str, object] = {
+        f"{action}s": [{"name": one.name, "reason": one.reason} for one in changes if one.action == action]
+        for action in ("restart", "start", "stop")
     }
+    return _shown(plan, [_words(change) for change in changes] or ["no changes"], by_action)
 
 
-def restart_data(plan: LocalPlan, changes: Sequence[Change]) -> dict[str, object]:
-    by_action: dict[str, list[dict[str, str]]] = {"restarts": [], "starts": [], "stops": []}
-    for change in changes:
-        by_action[f"{change.action}s"].append({"name": change.name, "reason": change.reason})
-    return {"name": plan.experiment, **by_action, "notes": list(plan.notes), "dryRun": True}
-
-
-def changes_text(plan: LocalPlan, changes: Sequence[Change]) -> str:
-    lines = [_words(change) for change in changes] or ["no changes"]
-    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
+def _shown(plan: LocalPlan, lines: Sequence[str], data: Mapping[str, object]) -> _Shown:
+    text = "".join(f"{line}\n" for line in [*lines, *(f"note: {note}" for note in plan.notes)])
+    return {"name": plan.experiment, **data, "notes": list(plan.notes), "dryRun": True}, text
 
 
 def _words(change: Change) -> str:
     return f"{change.action} {change.name}: {change.reason}"
-
-
-def describe(plan: LocalPlan) -> str:
-    """Return the plan of a run as text, without the values of variables."""
-    lines = [f"{plan.experiment}  at {plan.base_address}"]
-    for process in plan.processes:
-        given = f"  (GPUs {', '.join(process.gpus)})" if process.gpus else ""
-        limits = ", ".join(f"{limit.resource} {limit.said} by {limit.by}" for limit in process.limits)
-        given += f"  (at most {limits})" if limits else ""
-        lines.append(f"  {process.path}: {shlex.join(process.argv)}{given}")
-    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes)]) + "\n"
 
 
 # Another process may already be stopping this run; allow for its grace period.
@@ -156,7 +141,7 @@ def up(
             plan = with_watched(plan, watched, old.processes if is_scaled else ())
             changes = changes_of(live_run, plan, touched, keeps_stopped=is_scaled)
             if dry_run:
-                show(restart_data(plan, changes), changes_text(plan, changes))
+                show(*_changes_shown(plan, changes))
                 return None
             if _restart_changed(live_run, experiment, folder, plan, changes):
                 return live_run
@@ -164,7 +149,7 @@ def up(
         if dry_run:
             gpus = look_at_gpus(experiment, share=share_gpus, strict=True)
             plan = plan_here(experiment, services, folder, run_id="dry-run", gpus=gpus)
-            show(plan_data(plan), describe(plan))
+            show(*_plan_shown(plan))
             return None
         return _start(experiment, services, folder, watched, share_gpus=share_gpus, spare=spare)
 
@@ -177,12 +162,8 @@ def with_watched(plan: LocalPlan, names: Sequence[str], old: Sequence[PlannedPro
     waiting = {(process.group, process.process) for process in old if process.on_failure == "wait"}
     slots = {process.slot for process in plan.processes if (process.group, process.process) in waiting}
     slots |= {slot for name in names for slot in (find_slots(plan, name) if name else range(len(plan.processes)))}
-    return replace(
-        plan,
-        processes=tuple(
-            replace(process, on_failure="wait") if process.slot in slots else process for process in plan.processes
-        ),
-    )
+    processes = (replace(one, on_failure="wait") if one.slot in slots else one for one in plan.processes)
+    return replace(plan, processes=tuple(processes))
 
 
 def _stop_conflicting(name: str, *, force: bool, dry_run: bool) -> Run | None:
@@ -229,82 +210,66 @@ def _start(
 ) -> Run:
     need_tmux()
     # Microseconds, so that ids of later runs sort later.
-    run_id = datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f")
-    run = Run(home() / experiment.name / run_id)
-    with take_gpus(experiment, share=share_gpus) as gpus, port_lock(experiment):
-        _begin(run, experiment, services, folder, watched, gpus, spare)
-    return run
-
-
-def _begin(
-    run: Run,
-    experiment: Experiment,
-    services: Sequence[Service],
-    folder: Path,
-    watched: Sequence[str],
-    gpus: Gpus,
-    spare: SupervisorProcess | None,
-) -> None:
+    run = Run(home() / experiment.name / datetime.now(timezone.utc).strftime("%Y%m%d-%H%M%S-%f"))
     quote_path(str(run.folder))
     if len(os.fsencode(run.socket)) > _LONGEST_SOCKET:
         what = f"the path of the tmux socket is longer than {_LONGEST_SOCKET} bytes"
         raise ToolFailed(what, str(run.socket), "set SYMPH_RUNTIME_DIR to a folder with a shorter path")
     refuse_full_disk(run.home)
-    remover.make(run.home, run.experiment, run.run_id)
-    # Also removes mount points of runs that were killed together with all their supervisors.
-    remove_points(str(points_journal()))
-    # The supervisor starts tmux while everything else is prepared.
-    supervisor = spare or SupervisorProcess()
-    try:
-        write_identity(run.folder)
-        plan = with_watched(plan_here(experiment, services, folder, run.run_id, gpus=gpus), watched)
-        check_capacity(len(plan.processes))
-        lay_out_shared(run, plan)
-        commits = check_out_all(plan.checkouts)
-        helper = helper_command(run.folder / "mounts.json")
-        server = [*namespace_prefix(), *helper] if plan.has_namespace else []
-        supervisor.supervise(run, server, len(plan.processes))
-        lay_out(run, plan, folder)
-        save_spec(run, experiment, folder)
-        count = supervisor.start_all(commits)
-        if count != len(plan.processes):
-            cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
-            raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
-    except BaseException as error:
-        # Every cleanup step runs even if another raises; the last one registered runs first.
-        with contextlib.ExitStack() as left:
-            left.callback(lambda: remove_folder(run) if run.folder.exists() else None)
-            left.callback(remove_points, str(points_journal()))
-            left.callback(lambda: kill_everything(run, *tmux_programs(run)))
-            left.callback(supervisor.cancel)
-        if isinstance(error, OSError):
-            what = f"cannot write the files of the run: {error.strerror}"
-            step = "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
-            raise ToolFailed(what, str(run.folder), step) from error
-        if isinstance(error, ToolFailed) and (refusals := refusals_in(error)):
-            raise refusals from error
-        raise
-    supervisor.close()
+    with take_gpus(experiment, share=share_gpus) as gpus, port_lock(experiment):
+        remover.make(run.home, run.experiment, run.run_id)
+        # Also removes mount points of runs that were killed together with all their supervisors.
+        remove_points(str(points_journal()))
+        # The supervisor starts tmux while everything else is prepared.
+        supervisor = spare or SupervisorProcess()
+        try:
+            write_identity(run.folder)
+            plan = with_watched(plan_here(experiment, services, folder, run.run_id, gpus=gpus), watched)
+            check_capacity(len(plan.processes))
+            lay_out_shared(run, plan)
+            commits = check_out_all(plan.checkouts)
+            helper = helper_command(run.folder / "mounts.json")
+            server = [*namespace_prefix(), *helper] if plan.has_namespace else []
+            supervisor.supervise(run, server, len(plan.processes))
+            lay_out(run, plan, folder)
+            save_spec(run, experiment, folder)
+            count = supervisor.start_all(commits)
+            if count != len(plan.processes):
+                cause = "" if tmux_client.server_pid(run.socket) else ": tmux was killed"
+                raise ToolFailed(f"the run failed{cause}", f"tmux started {count} of {len(plan.processes)} processes")
+        except BaseException as error:
+            try:
+                supervisor.cancel()
+            finally:
+                abandon(run)
+            if isinstance(error, OSError):
+                what = f"cannot write the files of the run: {error.strerror}"
+                step = "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
+                raise ToolFailed(what, str(run.folder), step) from error
+            if isinstance(error, ToolFailed) and (refusals := refusals_in(error)):
+                raise refusals from error
+            raise
+        supervisor.close()
+    return run
 
 
-def restart(run: Run, slots: Sequence[int], timeout_s: float = 120.0) -> None:
+def restart(run: Run, slots: Sequence[int]) -> None:
     """Stop the processes in `slots` and start them again; return once they have started.
 
-    Resets their restart counts. Raises NotFound if the run is over, ToolFailed after `timeout_s` seconds.
+    Resets their restart counts. Raises NotFound if the run is over, ToolFailed if the supervisor does not react.
     """
-    act(run, dict.fromkeys(slots, "restart"), timeout_s)
+    act(run, dict.fromkeys(slots, "restart"))
 
 
-def act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
+def act(run: Run, actions: Mapping[int, Action]) -> None:
     """Stop, start or restart processes by slot; stopped ones stay stopped. Return and raise as `restart` does."""
     with experiment_lock(run.experiment, f"symph {next(iter(actions.values()), 'restart')}"):
-        _act(run, actions, timeout_s)
+        _act(run, actions)
 
 
-def _act(run: Run, actions: Mapping[int, Action], timeout_s: float = 120.0) -> None:
-    require_here(run)
+def _act(run: Run, actions: Mapping[int, Action]) -> None:
     _take_over(run)
-    request(run, actions, timeout_s)
+    request(run, actions)
 
 
 def _restart_changed(
@@ -328,13 +293,13 @@ def _restart_changed(
     return not changes
 
 
-def down(run: Run, timeout_s: float = 120.0) -> None:
+def down(run: Run) -> None:
     """End a run and wait until nothing of it is left. Raises CheckFailed naming the survivors.
 
     Reports long waits on stderr. Raises Conflict for a run that lives elsewhere.
     """
     with experiment_lock(run.experiment, "symph down"):
-        end(run, timeout_s)
+        end(run)
 
 
 def mark_run_lost(run: Run) -> None:
@@ -347,7 +312,7 @@ def mark_run_lost(run: Run) -> None:
         mark_lost(run)
 
 
-def end(run: Run, timeout_s: float = 120.0) -> None:
+def end(run: Run) -> None:
     """Do the work of `down` for a caller that holds the lock of the experiment."""
     left: list[int] = []
     for _ in range(_ATTEMPTS):
@@ -356,12 +321,12 @@ def end(run: Run, timeout_s: float = 120.0) -> None:
         require_here(run)
         if run.location.verdict == "lost":
             mark_lost(run)
-        elif not run.is_supervised and damage_of(run):
+        elif not run.is_supervised and is_damaged(run):
             left = end_damaged(run)
         else:
             # The supervisor may be killed before it has ended the run; then the next attempt starts another one.
             _take_over(run)
-            stop(run, timeout_s)
+            stop(run)
             left = [] if run.is_live else run.state().survivors
     else:
         what = f'experiment "{run.experiment}" did not end'

@@ -66,7 +66,7 @@ def dated(lines: list[Stamped]) -> list[Stamped]:
 
 @settings(max_examples=50)
 @given(lines=LINES, end=st.sampled_from([b"", b"half", b"half\r"]), steps=STEPS, width=st.sampled_from([1, 900]))
-def test_it_reads_the_same_from_both_ends_and_from_any_moment(
+def test_it_reads_the_same_from_any_moment(
     lines: list[bytes], end: bytes, steps: list[tuple[int, int]], width: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -74,8 +74,6 @@ def test_it_reads_the_same_from_both_ends_and_from_any_moment(
         log = written(folder, lines, end, steps, width)
         expected = plainly(folder)
         assert dated(list(log.lines())) == expected
-        blocks = list(log.blocks_from_end(0, log.size()))
-        assert dated([line for block in reversed(blocks) for line in block]) == expected
         assert "".join(text for _, text in dated(list(log.blocks()))) == "".join(text for _, text in expected)
         assert log.end_of_lines() == (folder / "log").read_bytes().rfind(b"\n") + 1
         for moment in {0.0, 1.0, *(second for second, _ in expected if second >= 0)}:
@@ -85,7 +83,7 @@ def test_it_reads_the_same_from_both_ends_and_from_any_moment(
 
 def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
     log = LogFile(tmp_path / "log")
-    assert (log.size(), list(log.lines()), list(log.blocks_from_end(0, 5)), log.end_of_lines()) == (0, [], [[]], 0)
+    assert (log.size(), list(log.lines()), log.end_of_lines()) == (0, [], 0)
 
 
 def test_a_row_that_a_full_disk_has_cut_off_is_overwritten_by_the_next(tmp_path: Path) -> None:

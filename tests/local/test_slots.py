@@ -8,7 +8,7 @@ import pytest
 
 from symphony_charts.errors import NotFound
 from symphony_charts.local.plan.records import LocalPlan
-from symphony_charts.local.reload import IGNORED, Watched, concerned, is_ignored
+from symphony_charts.local.reload import IGNORED, Watched, is_ignored, slots_using
 from symphony_charts.local.runs import find_slots
 from tests.local.records import plan_of, planned
 
@@ -76,13 +76,12 @@ def test_a_pattern_fits_a_name_or_the_path_below_the_folder() -> None:
 
 
 def test_a_change_concerns_the_processes_of_its_folder_and_of_its_file() -> None:
+    plan = plan_of(*(planned(name=name, process=name) for name in "abcd"))
     watched = [Watched(path=ROOT, processes=("a",)), Watched(path=ROOT / "x.py", processes=("b", "c"))]
-    assert concerned([ROOT / "x.py", ROOT / "d/y.py"], watched) == {
-        "a": ["d/y.py", "x.py"],
-        "b": ["x.py"],
-        "c": ["x.py"],
-    }
+    assert slots_using(plan, [ROOT / "x.py", ROOT / "d/y.py"], watched) == {0: "d/y.py, x.py", 1: "x.py", 2: "x.py"}
 
 
-def test_without_names_a_change_concerns_all_processes() -> None:
-    assert concerned([ROOT / "x.py", PurePath("/w/other.py")], [Watched(path=ROOT)]) == {"": ["x.py"]}
+def test_without_names_a_change_concerns_all_processes_but_steps() -> None:
+    plan = plan_of(planned(), planned(is_step=True), planned())
+    changed = [ROOT / "x.py", PurePath("/w/other.py")]
+    assert slots_using(plan, changed, [Watched(path=ROOT)]) == {0: "x.py", 2: "x.py"}

@@ -211,7 +211,7 @@ def test_down_ends_what_was_stopped_by_hand_at_once(victim: str, tmp_path: Path)
     pid = supervisor_pid(run) if victim == "supervisor" else tmux_pid(run)
     os.kill(pid, signal.SIGSTOP)
     until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
-    local_run.down(run, timeout_s=30)
+    local_run.down(run)
     assert not is_alive(pid)
     assert run.state().survivors == []
 
@@ -221,7 +221,7 @@ def test_restart_goes_on_with_a_supervisor_that_was_stopped_by_hand(tmp_path: Pa
     pid, before = supervisor_pid(run), wrapper_pids(run)
     os.kill(pid, signal.SIGSTOP)
     until(lambda: bool((stat := read_stat(pid)) and stat.is_stopped))
-    local_run.restart(run, [0], timeout_s=30)
+    local_run.restart(run, [0])
     assert wrapper_pids(run) != before
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from symphony_charts.backend.diagnosis import diagnose_instance
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.local import up
 from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.run_files import write_identity
-from symphony_charts.local.run_folder import public
 from symphony_charts.local.run_state import RunState, unstarted, write_record
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.local.status import run_status, wait_words
@@ -42,9 +42,7 @@ def words_of(folder: Path, phases: dict[str, str], **local: object) -> str:
     plan = plan_here(experiment, allocate(experiment), folder, "r")
     processes = [process_state(phases.get(one.name, "waiting"), one.slot, name=one.name) for one in plan.processes]
     learner = next(process.slot for process in processes if process.name == "learner")
-    return wait_words(
-        learner, RunState(phase="running", started=0.0, processes=processes), public(Run(folder / "rl" / "r"), plan)
-    )
+    return wait_words(learner, RunState(phase="running", started=0.0, processes=processes), plan)
 
 
 def test_a_dialling_process_names_service_port_and_process(tmp_path: Path) -> None:
@@ -68,7 +66,7 @@ def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
     run = Run(tmp_path / "rl" / "r")
     run.folder.mkdir(parents=True)
     write_identity(run.folder)
-    write_record(run.folder / "plan.json", public(run, plan))
+    write_record(run.folder / "plan.json", replace(plan, files=()))
     write_record(run.folder / "state.json", state)
     status = run_status(run)
     learner = next(instance for instance in status.instances if instance.name == "learner")

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from symphony_charts.local.plan.records import AtEnd, Backoff, LocalPlan, PlannedProcess
+from symphony_charts.local.plan.records import AtEnd, LocalPlan, PlannedProcess
 from symphony_charts.local.run_state import Failure, ProcessState, RunPhase, RunState
 from symphony_charts.local.status import unmet_waits
 
@@ -21,37 +20,29 @@ from symphony_charts.local.status import unmet_waits
 _UNHEALTHY = 137
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """`restart` after `delay_s`, `done` (succeeded), `failed` for good, and `stops` if the run stops."""
-
-    action: Literal["restart", "done", "failed"]
-    delay_s: float = 0.0
-    stops: bool = False
+# `restart` after a pause, `done` (succeeded), or `failed` for good.
+Decision = Literal["restart", "done", "failed"]
 
 
-def restart_decision(process: ProcessState, planned: PlannedProcess, status: int | None, backoff: Backoff) -> Decision:
+def restart_decision(process: ProcessState, planned: PlannedProcess, status: int | None) -> Decision:
     """Decide how to react to the end of a process with `status` (None: unknown, which is a failure).
 
     Finite processes that exit with 0 are done. Failures are retried `retries` times under `on-failure` (like a Job's
     backoffLimit, without the first run) and without limit under `always`. A service that must not restart has failed
     when it ends, with any status.
     """
-    stops = planned.on_failure == "stop"
     if process.is_overdue:
         # As for a Job past its deadline: it has failed, whatever its status and remaining retries.
-        return Decision(action="failed", stops=stops)
+        return "failed"
     if process.unhealthy and planned.restart != "never" and status == 0:
         # A process that its liveness probe stopped has not succeeded.
         status = _UNHEALTHY
     if planned.restart == "always":
-        return Decision(action="restart", delay_s=backoff.delay_s(process.in_a_row))
+        return "restart"
     if status == 0 and not planned.is_service:
-        return Decision(action="done")
+        return "done"
     has_retries = planned.is_service or process.restarts < planned.retries
-    if planned.restart == "on-failure" and status != 0 and has_retries:
-        return Decision(action="restart", delay_s=backoff.delay_s(process.in_a_row))
-    return Decision(action="failed", stops=stops)
+    return "restart" if planned.restart == "on-failure" and status != 0 and has_retries else "failed"
 
 
 def describe_status(status: int | None) -> str:
@@ -192,14 +183,13 @@ class Transition:
         else:
             if at - (process.started or at) >= self._backoff.forget_s:
                 process = self._note(slot, in_a_row=0)
-            self._follow_up(slot, restart_decision(process, self._planned[slot], status, self._backoff))
+            self._follow_up(slot, restart_decision(process, self._planned[slot], status))
         # One look at all processes of the machine takes time: not one for each of many.
         is_last = self._planned[slot].gpus or all(self._goes_on(other) for other in self._live)
         if self.state.has_result and not self._goes_on(slot) and is_last:
             self._act("sweep", slot)
 
     def respawned(self, slot: int) -> None:
-        """A program was restarted."""
         process = self._processes[slot]
         restarts, in_a_row = process.restarts + 1, process.in_a_row + 1
         self._note(slot, restarts=restarts, in_a_row=in_a_row, status=None, ended=None, held="")
@@ -207,7 +197,7 @@ class Transition:
 
     def cannot_respawn(self, slot: int) -> None:
         """Without tmux nothing can start, and running processes cannot be viewed."""
-        self._follow_up(slot, Decision(action="failed"))
+        self._follow_up(slot, "failed", stops=False)
         self._stop("failed")
 
     def overdue(self, slot: int, began: float | None) -> None:
@@ -215,11 +205,11 @@ class Transition:
         process = self._processes[slot]
         if not self._goes_on(slot) or process.began != began or process.phase not in ("running", "backoff"):
             return
-        process = self._note(slot, is_overdue=True)
+        self._note(slot, is_overdue=True)
         if slot in self._live:
             self._end(slot)
         else:
-            self._follow_up(slot, restart_decision(process, self._planned[slot], process.status, self._backoff))
+            self._follow_up(slot, "failed")
 
     def restart(self, slots: Sequence[int]) -> None:
         """A command asks to start these processes again."""
@@ -275,18 +265,15 @@ class Transition:
 
     # Ends and reactions
 
-    def _follow_up(self, slot: int, decision: Decision) -> None:
+    def _follow_up(self, slot: int, decision: Decision, *, stops: bool = True) -> None:
+        """Carry out a decision; a failure stops the run if the process is planned so, unless `stops` is false."""
         process = self._processes[slot]
-        if decision.action == "restart":
+        if decision == "restart":
             self._note(slot, phase="backoff")
-            self._later(decision.delay_s, "restart_due", slot, process.ended)
-        elif decision.action == "failed":
+            self._later(self._backoff.delay_s(process.in_a_row), "restart_due", slot, process.ended)
+        elif decision == "failed":
             self._note(slot, phase="failed")
-            # A service that exits with 0 has failed as well.
-            status = 1 if process.status == 0 else process.status
-            if self.state.phase == "running":
-                self.state.failed = self.state.failed or Failure(name=process.name, status=status, slot=slot)
-            if decision.stops:
+            if stops and self._planned[slot].on_failure == "stop":
                 self._conclude("failed")
         self._advance()
 
@@ -294,6 +281,7 @@ class Transition:
         """Give the run its result, and end what ends with it."""
         if self.state.phase != "running":
             return
+        self._note_failure()
         self.state.reason = reason
         later = {self._planned[slot].at_end for slot in range(len(self._processes)) if self._is_active(slot)}
         lingers = self._plan.linger_s > 0 and "linger" in later
@@ -348,8 +336,6 @@ class Transition:
             self._note(
                 slot, phase="waiting", is_fresh_start=True, restarts=-1, in_a_row=-1, began=None, is_overdue=False
             )
-        if self.state.phase == "running" and self.state.failed and self.state.failed.slot == slot:
-            self.state.failed = self._other_failure()
         for other, process in enumerate(self._processes):
             is_given_up = process.phase == "stopped" and not process.started and not process.is_stopped
             if is_given_up and self._goes_on(other) and not self._planned[other].is_removed:
@@ -357,17 +343,17 @@ class Transition:
                 self._note(other, phase="waiting")
         self._act("grant", slot)
 
-    def _other_failure(self) -> Failure | None:
-        """Return the first failure among the processes that have failed for good and are still part of the run."""
-        failed = [
-            (process.ended or 0.0, slot)
-            for slot, process in enumerate(self._processes)
-            if process.phase == "failed" and not self._planned[slot].is_removed
-        ]
-        if not failed:
-            return None
-        process = self._processes[min(failed)[1]]
-        return Failure(name=process.name, status=process.status or 1, slot=min(failed)[1])
+    def _note_failure(self) -> None:
+        """Note the first process that has failed for good and is still part of the run; keep it while this is true."""
+        failed = [one for one in self._processes if one.phase == "failed" and not self._planned[one.slot].is_removed]
+        if self.state.failed and any(one.slot == self.state.failed.slot for one in failed):
+            return
+        self.state.failed = None
+        if failed:
+            first = min(failed, key=lambda one: one.ended or 0.0)
+            # A service that exits with 0 has failed as well.
+            status = 1 if first.status == 0 else first.status
+            self.state.failed = Failure(name=first.name, status=status, slot=first.slot)
 
     # Order and readiness
 
@@ -379,24 +365,21 @@ class Transition:
         # A process that is ready at once may unblock others, which may also be ready at once.
         while slots := [slot for slot in startable(self._processes, self._planned) if self._goes_on(slot)]:
             for slot in slots:
-                self._release(slot)
-        for slot in unreachable(self._processes, self._planned):
-            self._note(slot, phase="stopped")
+                if self._processes[slot].is_fresh_start:
+                    self._note(slot, is_fresh_start=False, phase="backoff")
+                    self._act("respawn", slot)
+                else:
+                    self._start(slot)
+                    self._act("release", slot)
+        while given_up := unreachable(self._processes, self._planned):
+            for slot in given_up:
+                self._note(slot, phase="stopped")
         if self.state.phase != "running":
             self._settle()
             return
-        if self.state.failed and self._planned[self.state.failed.slot].is_removed:
-            self.state.failed = self._other_failure()
+        self._note_failure()
         if has_result(self._processes, self._planned, self._plan.done_when):
             self._conclude("failed" if self.state.failed else "finished")
-
-    def _release(self, slot: int) -> None:
-        if self._processes[slot].is_fresh_start:
-            self._note(slot, is_fresh_start=False, phase="backoff")
-            self._act("respawn", slot)
-        else:
-            self._start(slot)
-            self._act("release", slot)
 
     def _start(self, slot: int) -> None:
         self._note_start(slot, self._now)
@@ -449,20 +432,13 @@ def unreachable(processes: Sequence[ProcessState], planned: Sequence[PlannedProc
         if (process.phase == "failed" and not _awaits_restart(process, planned[slot]))
         or (process.phase == "stopped" and not process.is_stopped)
     }
-    given_up: list[int] = []
-    while True:
-        more = [
-            slot
-            for slot, process in enumerate(processes)
-            if process.phase == "waiting"
-            and not process.is_fresh_start
-            and slot not in lost
-            and any(wait.slot in lost for wait in planned[slot].waits)
-        ]
-        if not more:
-            return given_up
-        given_up += more
-        lost.update(more)
+    return [
+        slot
+        for slot, process in enumerate(processes)
+        if process.phase == "waiting"
+        and not process.is_fresh_start
+        and any(wait.slot in lost for wait in planned[slot].waits)
+    ]
 
 
 def has_result(processes: Sequence[ProcessState], planned: Sequence[PlannedProcess], aims: Sequence[int]) -> bool:

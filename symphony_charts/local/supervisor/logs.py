@@ -100,16 +100,18 @@ _PAUSE_S = 1.0
 _ANSWER_S, _RETRY_S = 2.0, 5.0
 
 
-class LogPipes:
-    """The pipes from panes to logs of `run`; `clock` records their growth."""
+class RunLogs(LogClock):
+    """The logs of `run`, noted by `loop`; after a full disk it opens the pipes from the panes again."""
 
-    def __init__(self, run: Run, loop: Loop, clock: LogClock) -> None:
-        self._run, self._loop, self._clock = run, loop, clock
-        self._is_full = False
+    def __init__(self, run: Run, loop: Loop) -> None:
+        planned = run.plan().processes
+        super().__init__([run.process_dir(one.slot) / "log" for one in planned], [one.log_bytes for one in planned])
+        self._run, self._loop, self._is_full = run, loop, False
+        loop.watch(self.descriptor, self.note)
 
     def note(self) -> None:
         """Record growth, and wait for room if that filled the disk."""
-        self._clock.note()
+        super().note()
         if not self._is_full and full_disk(self._run.folder):
             self._is_full = True
             self._loop.later(_PAUSE_S, self._look)
@@ -118,14 +120,13 @@ class LogPipes:
         if full_disk(self._run.folder):
             self._loop.later(_PAUSE_S, self._look)
             return
-        self._is_full = False
         with_terminal = {process.slot for process in self._run.plan().processes if process.tty}
         try:
             for pane in tmux_client.list_panes(self._run.socket, timeout_s=_ANSWER_S):
                 if pane.slot in with_terminal and not pane.is_dead and not pane.is_piped:
                     command = log_pipe(str(self._run.process_dir(pane.slot)))
                     tmux_client.pipe(self._run.socket, pane.id, command, _ANSWER_S)
+            self._is_full = False
         except SymphError as error:
             log_line(f"cannot write logs yet: {error}")
-            self._is_full = True
             self._loop.later(_RETRY_S, self._look)

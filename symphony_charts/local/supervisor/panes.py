@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import select
 import signal
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from symphony_charts.system import processes
 from symphony_charts.system.inotify import DELETE, Inotify
 from symphony_charts.system.processes import (
     ProcessRecord,
+    has_ended_within,
     identify,
     open_identified,
     open_verified,
@@ -63,7 +63,7 @@ class Panes:
         self._without_terminal: set[ProcessRecord] = set()
         self._asked: dict[int, int] = {}
         self._silent_until = 0.0
-        self._look: Callable[[], None] | None = None
+        self._look_at_server: Callable[[], None] = lambda: None
         self.server: ProcessRecord | None = None
         self._is_looking = False
         # tmux does not report closed panes, and its programs ignore the hang-up. But the kernel reports removed
@@ -79,12 +79,10 @@ class Panes:
 
     @property
     def live(self) -> frozenset[int]:
-        """The slots with running programs."""
         return frozenset(self._fds)
 
     @property
     def sessions(self) -> list[processes.Session]:
-        """The sessions of all programs so far."""
         return [processes.Session(leader=leader, until=until) for leader, until in self._until.items()]
 
     def adopt(self) -> int:
@@ -106,13 +104,13 @@ class Panes:
             return
 
         def look() -> None:
-            if self._look is look and select.select([descriptor], [], [], 0)[0]:
-                self._look = None
+            if has_ended_within(descriptor, 0.0):
+                self._look_at_server = lambda: None
                 self._loop.forget(descriptor)
                 os.close(descriptor)
                 gone()
 
-        self._look = look
+        self._look_at_server = look
         self._loop.watch(descriptor, look)
 
     def was_closed(self, slot: int) -> bool:
@@ -243,9 +241,8 @@ class Panes:
         self._loop.forget(descriptor)
         os.close(descriptor)
         self._until[record] = ticks_now()
-        if self._look:
-            # Programs may end because they have lost their terminal; detect that first.
-            self._look()
+        # Programs may end because they have lost their terminal; detect that first.
+        self._look_at_server()
         self._ended(slot)
 
     def _kill(self, slot: int, wrapper: ProcessRecord | None) -> None:

@@ -15,10 +15,10 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from symphony_charts.local.plan.records import Check
@@ -31,18 +31,6 @@ if TYPE_CHECKING:
 
 _MOST_REDIRECTS = 10
 _HEADERS = (("User-Agent", "kube-probe/symph"), ("Accept", "*/*"), ("Connection", "close"))
-
-
-def attempt(loop: Loop, check: Check, folder: Path, done: Callable[[str], None]) -> None:
-    """Try `check` on the process in `folder` in a thread, and call `done` in the loop with the failure, or with ""."""
-
-    def run() -> None:
-        loop.call(partial(done, _outcome(check, folder)))
-
-    try:
-        threading.Thread(target=run, daemon=True).start()
-    except RuntimeError as error:
-        loop.call(partial(done, str(error)))
 
 
 def _outcome(check: Check, folder: Path) -> str:
@@ -154,37 +142,29 @@ def _cut_after(left_s: float, connection: http.client.HTTPConnection) -> Iterato
 _SOON_S, _NEXT_S, _LATEST_S = 0.01, 0.03, 1.0
 
 
-Report: TypeAlias = Callable[[Event], None]
-
-
+@dataclass
 class Probing:
-    """The checks of one start of the process in `slot`; calls `report` with the event for what they find."""
+    """The checks of one start of the process in `slot`; calls `report` with the event for what they find.
 
-    def __init__(
-        self,
-        loop: Loop,
-        slot: int,
-        checks: Sequence[Check],
-        folder: Path,
-        *,
-        started: float,
-        report: Report,
-    ) -> None:
-        self._loop, self._slot, self._folder = loop, slot, folder
-        self._started, self._report = started, report
-        self._all = [Health(check) for check in checks]
-        self._is_over = False
-        self._announced: tuple[bool, str] | None = None
-        first = self._of("started")
-        for health in first or self._all:
+    After `is_over` the outcome of every attempt is ignored.
+    """
+
+    _loop: Loop
+    _slot: int
+    _checks: Sequence[Check]
+    _folder: Path
+    _started: float
+    _report: Callable[[Event], None]
+    is_over: bool = False
+    _announced: tuple[bool, str] | None = None
+
+    def __post_init__(self) -> None:
+        self._all = [Health(check) for check in self._checks]
+        for health in self._of("started") or self._all:
             self._begin(health)
 
-    def stop(self) -> None:
-        """Ignore the outcome of every attempt from now on."""
-        self._is_over = True
-
-    def _of(self, role: str) -> list[Health]:
-        return [health for health in self._all if health.check.role == role]
+    def _of(self, *roles: str) -> list[Health]:
+        return [health for health in self._all if health.check.role in roles]
 
     def _begin(self, health: Health) -> None:
         check = health.check
@@ -197,12 +177,20 @@ class Probing:
         self._loop.later(max(0.0, delay_s), lambda: self._try(health, pause_s))
 
     def _try(self, health: Health, pause_s: float) -> None:
-        if not self._is_over:
-            done = partial(self._tried, health, pause_s, time.monotonic())
-            attempt(self._loop, health.check, self._folder, done)
+        if self.is_over:
+            return
+        done = partial(self._tried, health, pause_s, time.monotonic())
+
+        def run() -> None:
+            self._loop.call(partial(done, _outcome(health.check, self._folder)))
+
+        try:
+            threading.Thread(target=run, daemon=True).start()
+        except RuntimeError as error:
+            done(str(error))
 
     def _tried(self, health: Health, pause_s: float, began: float, why: str) -> None:
-        if self._is_over:
+        if self.is_over:
             return
         check, passed = health.check, not why
         if check.automatic:
@@ -213,26 +201,23 @@ class Probing:
             return
         is_settled = health.note(passed)
         if is_settled and not passed and check.role != "ready":
-            self.stop()
+            self.is_over = True
             probe = "startup" if check.role == "started" else "liveness"
             self._report(lambda step: step.probe_failed(self._slot, probe, why, check.grace_s))
             return
         if is_settled and check.role == "started":
-            self._go_on()
+            if all(other.passes for other in self._of("started")):
+                for other in self._of("ready", "alive"):
+                    self._begin(other)
+                self._announce("")
             return
         # The next attempt is due one period after the start of this one, however long this one took.
         self._later(began + pause_s - time.monotonic(), health, pause_s)
         if is_settled:
             self._announce(why)
 
-    def _go_on(self) -> None:
-        if all(health.passes for health in self._of("started")):
-            for health in [*self._of("ready"), *self._of("alive")]:
-                self._begin(health)
-            self._announce("")
-
     def _announce(self, why: str) -> None:
-        is_ready = all(health.passes for health in [*self._of("started"), *self._of("ready")])
+        is_ready = all(health.passes for health in self._of("started", "ready"))
         news = (is_ready, "" if is_ready else why)
         if news != self._announced:
             self._announced = news
@@ -244,13 +229,12 @@ class Health:
     """The result of one check so far: at first not ready, alive, and not yet started."""
 
     check: Check
-    passes: bool | None = None
+    passes: bool = field(init=False)
     _last: bool | None = None
     _row: int = 0
 
     def __post_init__(self) -> None:
-        if self.passes is None and self.check.role != "started":
-            self.passes = self.check.role == "alive"
+        self.passes = self.check.role == "alive"
 
     def note(self, passed: bool) -> bool:
         """Count one attempt; return True if it confirms a result, False below the threshold."""

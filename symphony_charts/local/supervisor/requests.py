@@ -26,7 +26,7 @@ _LOOK_S = 5.0
 _HELD_S = 4.0
 
 
-def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
+def request(run: Run, slots: Mapping[int, Action], timeout_s: float = 120.0) -> None:
     """Ask the supervisor to read the plan again, and for an action on each of `slots`; return once all are done.
 
     Raises NotFound if the run ends before that, ToolFailed after `timeout_s` seconds, and soon on a full disk.
@@ -58,11 +58,8 @@ def request(run: Run, slots: Mapping[int, Action], timeout_s: float) -> None:
             remaining = deadline - time.monotonic()
             if remaining <= 0:
                 names = ", ".join(run.plan().processes[slot].name for slot in left)
-                raise ToolFailed(
-                    f"the supervisor did not {slots[left[0]]} {names} within {timeout_s:g} s",
-                    str(run.folder),
-                    f"symph down {run.experiment}, then symph up",
-                )
+                what = f"the supervisor did not {slots[left[0]]} {names} within {timeout_s:g} s"
+                raise ToolFailed(what, str(run.folder), f"symph down {run.experiment}, then symph up")
             if has_waited and (why := full_disk(run.folder)):
                 what = f"cannot record the result of the restart: the disk is full ({why})"
                 raise ToolFailed(what, str(run.folder), f"make room, then look: symph ps {run.experiment}")

@@ -45,11 +45,17 @@ _ANSWER_S = 3.0
 _WRITE_S = 20.0
 
 
-def kill_everything(run: Run, sessions: Sequence[processes.Session], server: ProcessRecord | None) -> list[int]:
-    """Kill all processes of `run`, its tmux server (at its start: `server`) last; return the pids of survivors."""
+def kill_everything(run: Run, sessions: Sequence[Session], server: ProcessRecord | None) -> tuple[list[int], list[str]]:
+    """Kill all processes of `run`, its tmux server (at its start: `server`) last, and remove its mount points.
+
+    Return the pids of survivors, and the mount points that could not be removed, with reasons.
+    """
     # Resume a server that was stopped by hand: it must read the last output and exit.
     send_signal(server, signal.SIGCONT)
-    answer = _server_pid(run)
+    # 0 without a server, None if it hangs or tmux is not installed any more.
+    answer = None
+    with contextlib.suppress(SymphError):
+        answer = tmux_client.server_pid(run.socket, timeout_s=2.0)
     tmux = identify(answer) if answer else server if is_running(server) else None
     # Log writers keep the server's session after it has ended.
     last_server = tmux or server
@@ -68,17 +74,18 @@ def kill_everything(run: Run, sessions: Sequence[processes.Session], server: Pro
         time.sleep(0.005)
     if left and all(_writes_logs(record, writers) for record in left):
         log_line(f"could not write the last lines of {len(left)} logs")
-    return [record.pid for record in _kill(members)] if left else []
+    survivors = [record.pid for record in _kill(members)] if left else []
+    return survivors, _remove_mount_points(last_server)
 
 
 def abandon(run: Run) -> None:
-    """End and remove a run of which at most the tmux server was started. Raises OSError."""
-    answer = _server_pid(run)
-    server = identify(answer) if answer else None
-    kill_everything(run, [], server)
-    remove_mount_points(server)
-    for entry in remover.remove(run.home, run.experiment, run.run_id):
-        log_line(f"not removed: {entry}")
+    """End and remove a run whose start has failed. Raises OSError."""
+    try:
+        kill_everything(run, *tmux_programs(run))
+    finally:
+        left = remover.remove(run.home, run.experiment, run.run_id) if run.folder.exists() else []
+        for entry in left:
+            log_line(f"not removed: {entry}")
 
 
 def await_output(run: Run, tmux: ProcessRecord, is_meant: Callable[[int], bool] = lambda _: True) -> None:
@@ -108,14 +115,7 @@ def _writes_logs(record: ProcessRecord, session: int) -> bool:
     return stat is None or stat.is_dead or stat.session == session
 
 
-def _server_pid(run: Run) -> int | None:
-    """Return the pid of the tmux server, 0 if there is none, None if it hangs or tmux is not installed any more."""
-    with contextlib.suppress(SymphError):
-        return tmux_client.server_pid(run.socket, timeout_s=2.0)
-    return None
-
-
-def remove_mount_points(server: ProcessRecord | None) -> list[str]:
+def _remove_mount_points(server: ProcessRecord | None) -> list[str]:
     """Remove the mount points that only this run used, with the tmux server `server`; return failures with reasons."""
     deadline = time.monotonic() + _KILL_S
     # The server holds their locks until it ends.
@@ -146,6 +146,8 @@ _PATIENCE_S = 1.5
 _MOST_NAMES = 3
 # A supervisor that has not begun to end its run within this time, in seconds, hangs.
 _HUNG_S = 10.0
+# Timeout for the end of a run, in seconds.
+_STOP_S = 120.0
 
 
 def require_here(run: Run) -> None:
@@ -160,19 +162,16 @@ def require_here(run: Run) -> None:
     raise Conflict(what, str(run.folder), there)
 
 
-def damage_of(run: Run) -> SymphError | None:
-    """Return the error that keeps a supervisor from taking over `run`, if there is one."""
+def is_damaged(run: Run) -> bool:
+    """Return True if a supervisor cannot take over `run`: its files are damaged, or belong to different runs."""
     try:
-        state, plan = run.state(), run.plan()
-        if len(plan.processes) < len(state.processes):
-            return CheckFailed("its state.json and plan.json belong to different runs")
-    except (NotFound, ToolFailed) as error:
-        return error
-    return None
+        return len(run.plan().processes) < len(run.state().processes)
+    except (NotFound, ToolFailed):
+        return True
 
 
-def stop(run: Run, timeout_s: float) -> None:
-    """Stop `run` through its supervisor and wait for its end. Raises CheckFailed after `timeout_s` seconds.
+def stop(run: Run) -> None:
+    """Stop `run` through its supervisor and wait for its end. Raises CheckFailed if that takes too long.
 
     Kills a supervisor that does not react, and reports that; the run continues until another supervisor ends it.
     """
@@ -184,13 +183,13 @@ def stop(run: Run, timeout_s: float) -> None:
         for number in (signal.SIGTERM, signal.SIGCONT):
             signal.pidfd_send_signal(descriptor, number)
         began = time.monotonic()
-        if not has_ended_within(descriptor, min(timeout_s, _PATIENCE_S)):
+        if not has_ended_within(descriptor, _PATIENCE_S):
             sys.stderr.write(f"{run.experiment}: waiting for {_awaited(run, record)}\n")
-        if not has_ended_within(descriptor, min(timeout_s, _HUNG_S)) and not _is_ending(run):
+        if not has_ended_within(descriptor, _HUNG_S) and not _is_ending(run):
             sys.stderr.write(f"{run.experiment}: killed its supervisor (pid {record.pid}), which did not react\n")
             signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        if not has_ended_within(descriptor, timeout_s - (time.monotonic() - began)):
-            what = f'experiment "{run.experiment}" did not end within {timeout_s:g} s: {_awaited(run, record)}'
+        if not has_ended_within(descriptor, _STOP_S - (time.monotonic() - began)):
+            what = f'experiment "{run.experiment}" did not end within {_STOP_S:g} s: {_awaited(run, record)}'
             raise CheckFailed(what, next=f"symph status {run.experiment}")
     reap(record)
 
@@ -236,9 +235,7 @@ def tmux_programs(run: Run) -> tuple[list[Session], ProcessRecord | None]:
 
 def end_damaged(run: Run) -> list[int]:
     """End a damaged run: all processes that provably belong to it. Return the pids of survivors."""
-    sessions, server = tmux_programs(run)
-    left = kill_everything(run, sessions, server)
-    remove_mount_points(server)
+    left, _ = kill_everything(run, *tmux_programs(run))
     _close(run, "damaged", left)
     return left
 
@@ -248,11 +245,12 @@ def mark_lost(run: Run) -> None:
 
     Sends no signals: other processes may have the pids in its state by now.
     """
-    where = run.location
-    _close(run, "lost", [], is_tidying=where.is_other_boot)
+    _close(run, "lost", [])
 
 
-def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int], *, is_tidying: bool = True) -> None:
+def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int]) -> None:
+    # Files of a lost run that could be in use stay.
+    is_tidying = phase == "damaged" or run.location.is_other_boot
     try:
         state = run.state()
     except (NotFound, ToolFailed):

@@ -36,19 +36,12 @@ from symphony_charts.local.supervisor.launcher import (
     refusal,
     run_beside,
 )
-from symphony_charts.local.supervisor.logs import LogClock, LogPipes
+from symphony_charts.local.supervisor.logs import RunLogs
 from symphony_charts.local.supervisor.loop import Loop, signal_pipe
 from symphony_charts.local.supervisor.panes import Panes
 from symphony_charts.local.supervisor.probes import Probing
 from symphony_charts.local.supervisor.requests import requested, withdraw
-from symphony_charts.local.supervisor.shutdown import (
-    abandon,
-    await_output,
-    kill_everything,
-    remove_mount_points,
-    remove_private,
-)
-from symphony_charts.local.tmux_client import TmuxSilent
+from symphony_charts.local.supervisor.shutdown import abandon, await_output, kill_everything, remove_private
 from symphony_charts.system.file_locks import hold_liveness_lock
 from symphony_charts.system.files import full_disk
 from symphony_charts.system.processes import send_signal
@@ -57,7 +50,6 @@ from symphony_charts.system.processes import send_signal
 _RETRY_S = 1.0
 # Retry them for this long at the end of the run, in seconds.
 _ROOM_S = 20.0
-_UNWRITTEN = "cannot be written"
 
 
 class Supervisor:
@@ -72,7 +64,8 @@ class Supervisor:
         self.plan = run.plan()
         self.state = run.state().with_added(self.plan)
         self.slots, self.dirty = self.state.processes, True
-        self.file = StateFile(run, self.state.phase)
+        # The phase in the file, the error of the last write, and the requests to withdraw after the next one.
+        self._written, self._refusal, self._granted = self.state.phase, "", set[int]()
         # The result of an end that another supervisor has begun.
         self._stopping = self.state.reason if self.state.phase == "stopping" else ""
         self._is_starting = self.state.phase == "starting"
@@ -81,11 +74,9 @@ class Supervisor:
         self.loop = Loop()
         self.panes = Panes(run, self.slots, self.loop, self._ended, self._pane_closed)
         self.probing: dict[int, Probing] = {}
-        logs = [run.process_dir(slot) / "log" for slot in range(len(self.slots))]
-        self.clock = LogClock(logs, [planned.log_bytes for planned in self.plan.processes])
+        self.logs = RunLogs(run, self.loop)
         raise_descriptor_limit(len(self.slots))
         self._events: deque[Event] = deque()
-        self._is_deciding = False
         self._handlers: dict[Deed, Callable[[int], object]] = {
             "release": self.panes.release,
             "respawn": self._respawn,
@@ -98,7 +89,6 @@ class Supervisor:
     def begin(self, *, is_start: bool) -> None:
         """Watch all processes; with `is_start` start them first. Raises SymphError if tmux refuses."""
         signals = signal_pipe(signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
-        self.loop.watch(self.clock.descriptor, LogPipes(self.run, self.loop, self.clock).note)
         if is_start:
             run_beside(self.loop, partial(tmux_client.source_file, self.run.socket, self.run.folder / "up.conf"))
         else:
@@ -107,8 +97,7 @@ class Supervisor:
         # If all panes have been closed, no pane can identify the server.
         self.panes.server = self.state.tmux
         count = self.panes.adopt()
-        if self.panes.server is not None:
-            self.state.tmux = self.panes.server
+        self.state.tmux = self.panes.server or self.state.tmux
         if not self._stopping:
             self.panes.watch_server(lambda: self._dispatch(Transition.tmux_gone))
         for slot in range(len(self.slots)) if self._is_starting else ():
@@ -121,7 +110,6 @@ class Supervisor:
         self.channel.close()
 
     def run_to_end(self) -> None:
-        """Supervise until the run is over, and clean up."""
         while self.state.phase != "over":
             self._save()
             self.loop.turn()
@@ -140,7 +128,7 @@ class Supervisor:
         added = self.plan.processes[len(self.slots) :]
         self.state.with_added(self.plan)
         for planned in added:
-            self.clock.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
+            self.logs.add(self.run.process_dir(planned.slot) / "log", planned.log_bytes)
         raise_descriptor_limit(len(self.slots))
         asked = {slot: action for slot, action in requested(self.run).items() if slot < len(self.slots)}
         running = [slot for slot in asked if slot in self.panes and not self.slots[slot].is_stopped]
@@ -164,7 +152,8 @@ class Supervisor:
             self._pane_closed(slot)
         limit = self.panes.limit_of(slot)
         if status != 0 and not limit:
-            limit = self._full_disk()
+            why = full_disk(self.run.folder)
+            limit = f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self._refusal
         self._note_try(slot, status, ended, limit)
         self._dispatch(methodcaller("ended", slot, status, ended, limit))
 
@@ -183,20 +172,15 @@ class Supervisor:
             folder = self.run.process_dir(slot)
             note_try(folder, Try(started=process.started, ended=ended, status=status, cause=cause))
 
-    def _full_disk(self) -> str:
-        """Return the reason if the disk of the run is full or its state could not be written, else an empty text."""
-        why = full_disk(self.run.folder)
-        return f"the disk of {self.run.home} is full: {why} (ENOSPC)" if why else self.file.refusal
-
     def _dispatch(self, event: Event) -> None:
         """Handle `event`; events that occur meanwhile are handled afterwards, in order."""
         self._events.append(event)
-        if self._is_deciding:
+        if len(self._events) > 1:
+            # The call that works on the first one takes this one, too.
             return
-        self._is_deciding = True
         while self._events:
-            self._decide(self._events.popleft())
-        self._is_deciding = False
+            self._decide(self._events[0])
+            self._events.popleft()
 
     def _decide(self, event: Event) -> None:
         step = Transition(self.state, self.panes.live, self.plan, time.time())
@@ -207,9 +191,8 @@ class Supervisor:
         self.state = replace(step.state, processes=self.slots)
         for action in step.actions:
             if isinstance(action, Later):
-                self.loop.later(
-                    action.delay_s, partial(self._dispatch, methodcaller(action.do, action.slot, action.at))
-                )
+                due = methodcaller(action.do, action.slot, action.at)
+                self.loop.later(action.delay_s, partial(self._dispatch, due))
             elif action.do == "end":
                 self._stop_checks(action.slot)
                 self.panes.end(action.slot, action.grace_s)
@@ -226,14 +209,13 @@ class Supervisor:
 
     def _grant(self, slot: int) -> None:
         # Requests are withdrawn after a write, even if the state is the same.
-        self.file.grant(slot)
+        self._granted.add(slot)
         self.dirty = True
 
     def _respawn(self, slot: int) -> None:
-        held = ""
         try:
             self.panes.respawn(self.plan.processes[slot])
-        except TmuxSilent:
+        except tmux_client.TmuxSilent:
             held = "tmux, which does not answer"
         except ToolFailed as error:
             log_line(str(error))
@@ -244,29 +226,28 @@ class Supervisor:
         except OSError as error:
             # For example, the disk is full. This may pass.
             held = f"its files: {error.strerror} ({error.filename})"
-        if held:
-            self._dispatch(methodcaller("held", slot, held))
+        else:
+            self._dispatch(methodcaller("respawned", slot))
+            if slot not in self.panes:
+                # The program ended before it could be watched, so no event follows.
+                self._ended(slot)
             return
-        self._dispatch(methodcaller("respawned", slot))
-        if slot not in self.panes:
-            # The program ended before it could be watched, so no event follows.
-            self._ended(slot)
+        self._dispatch(methodcaller("held", slot, held))
 
     def _attend(self, slot: int) -> None:
         process, planned = self.slots[slot], self.plan.processes[slot]
         checks = [check for check in (*planned.health, *planned.checks) if not (check.automatic and process.ready)]
         if checks:
             folder, started = self.run.process_dir(slot), process.started or time.time()
-            self.probing[slot] = Probing(self.loop, slot, checks, folder, started=started, report=self._dispatch)
+            self.probing[slot] = Probing(self.loop, slot, checks, folder, started, self._dispatch)
 
     def _stop_checks(self, slot: int) -> None:
         if slot in self.probing:
-            self.probing.pop(slot).stop()
+            self.probing.pop(slot).is_over = True
 
     def _finish(self) -> None:
-        left = kill_everything(self.run, self.panes.sessions, self.state.tmux)
-        self.clock.note()
-        self.state.stuck = remove_mount_points(self.state.tmux)
+        left, self.state.stuck = kill_everything(self.run, self.panes.sessions, self.state.tmux)
+        self.logs.note()
         is_saved = self._save(survivors=left)
         remove_private(self.run, len(self.slots))
         deadline = time.monotonic() + _ROOM_S
@@ -280,47 +261,26 @@ class Supervisor:
         """Write the state if it has changed, with `survivors` for the last time; return False if that fails."""
         if not self.dirty and survivors is None:
             return True
-        # A run in phase "over" has not ended yet: its logs are still being written.
-        phase = "stopping" if self.state.phase == "over" else self.state.phase
         self.dirty = False
-        if survivors is None and self.file.save(replace(self.state, phase=phase)):
-            return True
-        if survivors is None:
-            self.loop.later(_RETRY_S, partial(setattr, self, "dirty", True))
-            return False
-        ended = self.state.ended or time.time()
-        return self.file.save(replace(self.state, phase=self.state.reason, ended=ended, survivors=survivors))
-
-
-class StateFile:
-    """The state file of a run, whose phase was `phase` at startup."""
-
-    def __init__(self, run: Run, phase: str) -> None:
-        self._run, self._phase = run, phase
-        self._granted: list[int] = []
-        # The error of the last write, empty if it succeeded.
-        self.refusal = ""
-
-    def grant(self, slot: int) -> None:
-        """Withdraw the request for this slot once its result is written."""
-        self._granted.append(slot)
-
-    def save(self, state: RunState) -> bool:
-        """Write the file; return False if that fails, which is logged once."""
+        # A run in phase "over" has not ended yet: its logs are still being written.
+        state = replace(self.state, phase="stopping" if self.state.phase == "over" else self.state.phase)
+        if survivors is not None:
+            ended = self.state.ended or time.time()
+            state = replace(self.state, phase=self.state.reason, ended=ended, survivors=survivors)
         try:
             # Only changes of the run's phase must survive a power loss; syncing every change would be slow.
-            write_record(self._run.folder / "state.json", state, is_safe=state.phase != self._phase)
+            write_record(self.run.folder / "state.json", state, is_safe=state.phase != self._written)
         except ToolFailed as error:
-            self.refusal = f"{error.what} ({error.at})"
-            if self._phase != _UNWRITTEN:
-                self._phase = _UNWRITTEN
+            if not self._refusal:
                 log_line(str(error))
+            self._refusal = f"{error.what} ({error.at})"
+            self.loop.later(_RETRY_S, partial(setattr, self, "dirty", True))
             return False
-        self._phase, self.refusal = state.phase, ""
+        self._written, self._refusal = state.phase, ""
         # Only after the write: a supervisor that takes over finds either the request or its result.
-        held = [slot for slot in self._granted if state.processes[slot].held]
-        for slot in set(self._granted) - set(held):
-            withdraw(self._run, slot)
+        held = {slot for slot in self._granted if self.slots[slot].held}
+        for slot in self._granted - held:
+            withdraw(self.run, slot)
         self._granted = held
         return True
 
