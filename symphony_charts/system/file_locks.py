@@ -20,7 +20,7 @@ from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
 from symphony_charts.system.files import file_system_of
-from symphony_charts.system.user_folders import open_owned, runtime_dir, runtime_folder, state_dir
+from symphony_charts.system.user_folders import open_in_runtime_dir, runtime_dir, state_dir
 
 if sys.platform != "win32":
     import fcntl
@@ -41,30 +41,25 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
     lock of this machine is used. Raises Conflict naming the holder if it is not free within `timeout_s`.
     """
     path = state_dir() / "locks" / name
-    try:
-        descriptor = _open_lock(path)
-    except OSError as error:
-        raise _unusable(path, error) from error
-    try:
-        is_ours = _has_set_within(descriptor, timeout_s)
-    except OSError as error:
-        os.close(descriptor)
-        if error.errno not in _NO_LOCKS:
-            raise _unusable(path, error) from error
-        of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
-        with runtime_folder() as folder:
-            descriptor = open_owned(folder, f"{of_this_state}.{name}.lock")
-        is_ours = _has_set_within(descriptor, timeout_s)
-    if not is_ours:
-        holder = _holder(descriptor)
-        os.close(descriptor)
-        what = f'another command is changing experiment "{name}": {holder}'
-        raise Conflict(what, str(path), "wait until it ends, then try again")
-    try:
+    with contextlib.ExitStack() as opened:
+        try:
+            descriptor = _open_lock(path)
+            opened.callback(os.close, descriptor)
+            is_ours = _has_set_within(descriptor, timeout_s)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                what = f"cannot use the lock file {path.name}: {error.strerror}"
+                step = "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
+                raise ToolFailed(what, str(path), step) from error
+            of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
+            descriptor = open_in_runtime_dir(f"{of_this_state}.{name}.lock")
+            opened.callback(os.close, descriptor)
+            is_ours = _has_set_within(descriptor, timeout_s)
+        if not is_ours:
+            what = f'another command is changing experiment "{name}": {_holder(descriptor)}'
+            raise Conflict(what, str(path), "wait until it ends, then try again")
         _note_holder(descriptor, doing)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _open_lock(path: Path) -> int:
@@ -80,13 +75,6 @@ def _open_lock(path: Path) -> int:
         os.close(descriptor)
         raise PermissionError(errno.EPERM, "it is not a file")
     return descriptor
-
-
-def _unusable(path: Path, error: OSError) -> ToolFailed:
-    what = f"cannot use the lock file {path.name}: {error.strerror}"
-    return ToolFailed(
-        what, str(path), "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
-    )
 
 
 def _has_set_within(descriptor: int, timeout_s: float) -> bool:
@@ -191,8 +179,7 @@ def _has_set(descriptor: int, kind: int) -> bool:
 @contextlib.contextmanager
 def exclusive(name: str, timeout_s: float) -> Iterator[None]:
     """Hold a lock of this machine, the file ``NAME.lock`` of the runtime folder. Raises ToolFailed on timeout."""
-    with runtime_folder() as folder:
-        descriptor = open_owned(folder, f"{name}.lock")
+    descriptor = open_in_runtime_dir(f"{name}.lock")
     try:
         if not _has_set_within(descriptor, timeout_s):
             what = f"another process has held the lock for {timeout_s:g} s"

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
+from symphony_charts.system.files import mounted
 
 PROC = Path("/proc")
 # Windows lacks sysconf; it only imports this.
@@ -118,29 +119,29 @@ def identify(pid: int) -> ProcessRecord | None:
     if opened is None:
         return None
     os.close(opened[0])
-    stat = read_stat(pid)
-    return None if stat is None or stat.is_dead else opened[1]
+    return None if _is_dead(pid) else opened[1]
 
 
 def open_verified(record: ProcessRecord) -> int | None:
     """Return a pidfd of exactly the process in `record`, None if it has ended.
 
-    Opens the descriptor before it checks the identity: a pid that passes the check then belongs to the opened process,
+    The descriptor is opened before the identity is checked: a pid that passes the check belongs to the opened process,
     so that there is no race with pid reuse.
     """
-    try:
-        descriptor = os.pidfd_open(record.pid)
-    except OSError as error:
-        _refuse_other(error)
+    opened = open_identified(record.pid)
+    if opened is None:
         return None
-    stat = read_stat(record.pid)
-    is_it = stat is not None and not stat.is_dead and stat.start == record.start
-    if is_it and record.inode and (inode := _inode_of(descriptor)):
-        is_it = inode == record.inode
-    if not is_it:
-        os.close(descriptor)
-        return None
-    return descriptor
+    descriptor, found = opened
+    is_it = found.start == record.start and (found.inode == record.inode or 0 in (found.inode, record.inode))
+    if is_it and not _is_dead(record.pid):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is_dead(pid: int) -> bool:
+    stat = read_stat(pid)
+    return stat is None or stat.is_dead
 
 
 @contextlib.contextmanager
@@ -265,8 +266,7 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
 
     Raises OSError if the process is gone or not ours.
     """
-    environ = _environ(pid).decode("utf-8", "surrogateescape")
-    env = dict(entry.split("=", 1) for entry in environ.split("\0") if "=" in entry)
+    env = dict(entry.split("=", 1) for entry in os.fsdecode(_environ(pid)).split("\0") if "=" in entry)
     if _mount_namespace(pid) in (0, _mount_namespace(os.getpid())):
         return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd"]
@@ -307,11 +307,23 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
 
 def holders(path: Path) -> list[int]:
     """Return the pids of all other processes here that have the file `path` open, as far as we may see that."""
-    try:
+    with contextlib.suppress(OSError):
         wanted = path.stat()
-    except OSError:
-        return []
-    return [pid for pid, _ in _others() if _has_open(pid, wanted)]
+        return [pid for pid in holders_of(wanted.st_dev, wanted.st_ino) if pid != os.getpid()]
+    return []
+
+
+def holders_of(device: int, inode: int) -> Iterator[int]:
+    """Yield the pids of the processes here that have this file or socket open, as far as we may see that."""
+    for pid in filter(str.isdigit, os.listdir(PROC)):  # noqa: PTH208 - names only
+        with contextlib.suppress(OSError):
+            for descriptor in (PROC / pid / "fd").iterdir():
+                # A descriptor may be closed meanwhile.
+                with contextlib.suppress(OSError):
+                    facts = descriptor.stat()
+                    if (facts.st_dev, facts.st_ino) == (device, inode):
+                        yield int(pid)
+                        break
 
 
 def command_line(pid: int) -> list[str]:
@@ -319,16 +331,6 @@ def command_line(pid: int) -> list[str]:
     with contextlib.suppress(OSError):
         return os.fsdecode((PROC / str(pid) / "cmdline").read_bytes()).split("\0")[:-1]
     return []
-
-
-def _has_open(pid: int, wanted: os.stat_result) -> bool:
-    with contextlib.suppress(OSError):
-        for descriptor in (PROC / str(pid) / "fd").iterdir():
-            # A descriptor may be closed meanwhile.
-            with contextlib.suppress(OSError):
-                if os.path.samestat(descriptor.stat(), wanted):
-                    return True
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -374,12 +376,9 @@ def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
     number = _mount_namespace(pid)
     if number not in seen:
         try:
-            text = (PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
+            seen[number] = bool(mount) and any(one.path == mount for one in mounted(pid))
         except OSError:
             return False
-        # proc_pid_mountinfo(5) escapes blanks and the like as octal numbers.
-        listed = "".join(f"\\{ord(char):03o}" if char in " \t\n\\" else char for char in mount)
-        seen[number] = bool(mount) and any(line.split(" ")[4] == listed for line in text.splitlines())
     return seen[number]
 
 

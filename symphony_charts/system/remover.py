@@ -9,7 +9,6 @@ import contextlib
 import errno
 import json
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,21 +16,13 @@ from itertools import count, groupby
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
+from symphony_charts.system.files import mount_of, mounted
 
 # Open folders without following links.
 if sys.platform != "win32":
     FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 else:
     FOLDER = -1  # refuse to open, and so to remove, where links could be followed
-
-
-def mount_of(folder: int) -> int:
-    """Return the mount id of a descriptor; device numbers do not distinguish bind mounts of the same file system."""
-    with open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("mnt_id:"):
-                return int(line.split()[1])
-    raise OSError(errno.ENOSYS, "this kernel does not report mount IDs")
 
 
 def remove_entries(folder: int, names: Iterable[str]) -> list[str]:
@@ -321,12 +312,5 @@ def _path_of(folder: int) -> str:
 def _check_removable(folders: Sequence[int], kind: str, names: Sequence[str]) -> None:
     _check_marker(folders[-1], kind, names)
     path = _path_of(folders[-1])
-    with open("/proc/self/mountinfo", "rb") as file:
-        points = [re.sub(rb"\\([0-7]{3})", _character, line.split()[4]) for line in file]
-    mounted = sorted(os.fsdecode(point) for point in points if point.startswith(os.fsencode(path) + b"/"))
-    if mounted:
-        raise Conflict("something is mounted in the folder", path, f"umount {' '.join(mounted)}")
-
-
-def _character(octal: re.Match[bytes]) -> bytes:
-    return bytes([int(octal[1], 8)])
+    if inside := sorted(one.path for one in mounted() if one.path.startswith(f"{path}/")):
+        raise Conflict("something is mounted in the folder", path, f"umount {' '.join(inside)}")

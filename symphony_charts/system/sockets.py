@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from symphony_charts.system.processes import command_line
+from symphony_charts.system.processes import command_line, holders_of
 
 if sys.platform != "win32":
     import pwd
@@ -79,7 +79,7 @@ def holder_of(address: str, port: int) -> Holder | None:
     return None
 
 
-def _listeners() -> Iterator[tuple[str, int, int, str]]:
+def _listeners() -> Iterator[tuple[str, int, int, int]]:
     """Yield address, port, user id and socket inode of all listening sockets; format: proc(5), /proc/net/tcp."""
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
@@ -87,7 +87,7 @@ def _listeners() -> Iterator[tuple[str, int, int, str]]:
                 fields = line.split()
                 if fields[3] == _LISTENING:
                     address, _, port = fields[1].partition(":")
-                    yield _address(address), int(port, 16), int(fields[7]), fields[9]
+                    yield _address(address), int(port, 16), int(fields[7]), int(fields[9])
 
 
 def _address(text: str) -> str:
@@ -97,16 +97,10 @@ def _address(text: str) -> str:
     return socket.inet_ntop(family, struct.pack(f"={len(words)}I", *words)).removeprefix("::ffff:")
 
 
-def _owner(inode: str) -> int:
-    wanted = f"socket:[{inode}]"
-    return next((int(name) for name in os.listdir(_PROC) if name.isdigit() and _has_open(int(name), wanted)), 0)  # noqa: PTH208 - names only
-
-
-def _has_open(pid: int, target: str) -> bool:
-    with contextlib.suppress(OSError):
-        folder = f"{_PROC}/{pid}/fd"
-        return any(os.readlink(f"{folder}/{name}") == target for name in os.listdir(folder))  # noqa: PTH115, PTH208 - likewise
-    return False
+def _owner(inode: int) -> int:
+    with socket.socket() as probe:
+        # All sockets are files of one device.
+        return next(holders_of(os.fstat(probe.fileno()).st_dev, inode), 0)
 
 
 def _command(pid: int) -> str:

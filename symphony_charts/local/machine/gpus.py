@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ from symphony_charts.local.plan.records import Gpus
 from symphony_charts.local.plan.resources import (
     CUDA_VISIBLE,
     Gpu,
-    GpuRequest,
     assign_gpus,
     gpu_requests,
+    gpus_needed,
     parse_gpus,
     visible,
 )
@@ -29,29 +29,19 @@ from symphony_charts.system import file_locks, subprocess_runner
 _CHOOSING_S = 600.0
 
 
-class _Holder(NamedTuple):
-    """A run that holds GPUs: its description, and True if it shares them."""
-
-    text: str
-    is_sharing: bool
-
-
-def _holders() -> dict[str, list[_Holder]]:
-    """Return the holders of each GPU: the runs that have not ended, from their plans.
+def _holders() -> dict[str, dict[str, bool]]:
+    """Return the holders of each GPU: the runs that have not ended, and True for those that share it.
 
     Once a run has its result, processes that have ended with it hold none.
     """
-    holders: dict[str, list[_Holder]] = {}
+    holders: dict[str, dict[str, bool]] = {}
     for run in live_runs():
         with contextlib.suppress(NotFound, ToolFailed):
-            names: dict[str, list[str]] = {}
             plan, ended = run.plan(), _ended_slots(run)
-            for process in plan.processes if run.is_active else ():
-                for gpu in process.gpus if process.slot not in ended else ():
-                    names.setdefault(gpu, []).append(f"{process.pod}/{process.process}")
-            for gpu, processes in names.items():
-                text = f'experiment "{run.experiment}" ({", ".join(processes)})'
-                holders.setdefault(gpu, []).append(_Holder(text, plan.is_sharing_gpus))
+            active = [process for process in plan.processes if run.is_active and process.slot not in ended]
+            for gpu in {gpu for process in active for gpu in process.gpus}:
+                names = ", ".join(f"{process.pod}/{process.process}" for process in active if gpu in process.gpus)
+                holders.setdefault(gpu, {})[f'experiment "{run.experiment}" ({names})'] = plan.is_sharing_gpus
     return holders
 
 
@@ -153,7 +143,7 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
     """Return the GPUs of a run for a changed `experiment`. Raises Conflict if it requests other numbers."""
     plan = run.plan()
     ids = {f"{process.pod}/{process.process}": process.gpus for process in plan.processes}
-    asked = {request.process: request.count for request in gpu_requests(experiment)}
+    asked = gpu_requests(experiment)
     other = [name for name in {**ids, **asked} if len(ids.get(name, ())) != asked.get(name, 0)]
     if other:
         what = (
@@ -165,51 +155,38 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
 
 def gpus_seen() -> tuple[Gpu, ...]:
     """Return the GPUs visible to the caller, from nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
-    query = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader"]
+    argv = ("nvidia-smi", "-L")
     try:
-        texts = [subprocess_runner.run(argv, timeout_s=30).text for argv in (query, ["nvidia-smi", "-L"])]
+        return visible(parse_gpus(subprocess_runner.run(argv, timeout_s=30).text), os.environ.get(CUDA_VISIBLE))
     except ToolMissing:
         return ()
-    try:
-        return visible(parse_gpus(*texts), os.environ.get(CUDA_VISIBLE))
     except ValueError as error:
-        raise ToolFailed(f"cannot read the GPU list of nvidia-smi: {error}", argv=tuple(query)) from error
+        raise ToolFailed(f"cannot read the GPU list of nvidia-smi: {error}", argv=argv) from error
 
 
-def _choose(name: str, requests: Sequence[GpuRequest], *, share: bool) -> Gpus:
+def _choose(name: str, requests: Mapping[str, int], *, share: bool) -> Gpus:
     seen, holders = gpus_seen(), _holders()
-    free = [gpu for gpu in seen if all(share and holder.is_sharing for holder in holders.get(gpu.id, ()))]
-    ids, notes = assign_gpus(requests, free, share=share), tuple[str, ...]()
-    held = "; ".join(
-        f"GPU {gpu.index} is in use by {' and '.join(dict.fromkeys(holder.text for holder in holders[gpu.id]))}"
-        for gpu in seen
-        if gpu not in free
-    )
-    if ids is None and share:
-        ids = assign_gpus(requests, [*free, *(gpu for gpu in seen if gpu not in free)], share=True)
-        notes = (f"this run shares GPUs with runs that did not agree to share: {held}",)
-    if ids is None:
-        raise _too_few(name, requests, len(seen), len(free), held, share=share)
-    return Gpus(ids=ids, is_shared=share, notes=notes)
-
-
-def _too_few(name: str, requests: Sequence[GpuRequest], seen: int, free: int, held: str, *, share: bool) -> SymphError:
-    asked = max(request.count for request in requests) if share else sum(request.count for request in requests)
-    who = ", ".join(f"{request.process.rpartition('/')[2]} {request.count}" for request in requests[:5])
+    free = [gpu for gpu in seen if all(share and is_sharing for is_sharing in holders.get(gpu.id, {}).values())]
+    taken = [gpu for gpu in seen if gpu not in free]
+    held = "; ".join(f"GPU {gpu.index} is in use by {' and '.join(holders[gpu.id])}" for gpu in taken)
+    if ids := assign_gpus(requests, free, share=share):
+        return Gpus(ids=ids, is_shared=share)
+    if share and (ids := assign_gpus(requests, [*free, *taken], share=True)):
+        note = f"this run shares GPUs with runs that did not agree to share: {held}"
+        return Gpus(ids=ids, is_shared=True, notes=(note,))
+    asked = gpus_needed(requests, share=share)
+    who = ", ".join(f"{process.rpartition('/')[2]} {count}" for process, count in list(requests.items())[:5])
     who += f" and {len(requests) - 5} more" if len(requests) > 5 else ""
     what = f'experiment "{name}" requests {_count(asked)} ({who})'
-    if asked > seen:
-        chosen = os.environ.get(CUDA_VISIBLE)
-        why = f"{CUDA_VISIBLE} allows {_count(seen)}" if chosen is not None else f"this machine has {seen}"
-        step = "request fewer: `local: {gpus: N}`" + (
-            ", or share them: symph up --share-gpus" if seen and not share else ""
-        )
-        return PlacementError(f"{what}; {why}", next=step)
-    left = f"{free} {'is' if free == 1 else 'are'} free"
-    return Conflict(
-        f"{what}; {left} of {_count(seen)} here: {held}",
-        next="end one of them (symph down NAME), or share GPUs: symph up --share-gpus",
-    )
+    if asked > len(seen):
+        is_chosen = os.environ.get(CUDA_VISIBLE) is not None
+        why = f"{CUDA_VISIBLE} allows {_count(len(seen))}" if is_chosen else f"this machine has {len(seen)}"
+        step = "request fewer: `local: {gpus: N}`"
+        step += ", or share them: symph up --share-gpus" if seen and not share else ""
+        raise PlacementError(f"{what}; {why}", next=step)
+    left = f"{len(free)} {'is' if len(free) == 1 else 'are'} free"
+    step = "end one of them (symph down NAME), or share GPUs: symph up --share-gpus"
+    raise Conflict(f"{what}; {left} of {_count(len(seen))} here: {held}", next=step)
 
 
 def _count(number: int) -> str:
