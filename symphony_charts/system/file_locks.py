@@ -26,6 +26,8 @@ if sys.platform != "win32":
     import fcntl
 
 _EXPERIMENT_S = 5.0
+# To choose ports or GPUs for a run; checking out the Git volumes of another run may take this long.
+_CHOOSING_S = 600.0
 # The errors of a file system without such locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 # Options with which NFS and Lustre do not share locks between machines.
@@ -177,7 +179,7 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def exclusive(name: str, timeout_s: float) -> Iterator[None]:
+def exclusive(name: str, timeout_s: float = _CHOOSING_S) -> Iterator[None]:
     """Hold a lock of this machine, the file ``NAME.lock`` of the runtime folder. Raises ToolFailed on timeout."""
     descriptor = open_in_runtime_dir(f"{name}.lock")
     try:

@@ -25,9 +25,6 @@ from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import file_locks, subprocess_runner
 
-# Timeout for the lock of GPUs, in seconds; checking out the Git volumes of another run may take this long.
-_CHOOSING_S = 600.0
-
 
 def _holders() -> dict[str, dict[str, bool]]:
     """Return the holders of each GPU: the runs that have not ended, and True for those that share it.
@@ -121,7 +118,7 @@ def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
         unused = "this machine has GPUs, but no process requests one, so no process sees them; request one: `gpus: 1`"
         yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
         return
-    with file_locks.exclusive("gpus", _CHOOSING_S):
+    with file_locks.exclusive("gpus"):
         yield _choose(experiment.name, requests, share=share)
 
 

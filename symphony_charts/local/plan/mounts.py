@@ -43,9 +43,9 @@ DATA = "data"
 class Layout(Struct, frozen=True, kw_only=True):
     """The files in the run's folder, and the paths at which all processes see them."""
 
-    files: tuple[File, ...]
-    binds: tuple[Bind, ...]
-    notes: tuple[str, ...]
+    files: tuple[File, ...] = ()
+    binds: tuple[Bind, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def config_dir(machine: Machine) -> str:

@@ -73,7 +73,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     return LocalPlan(
         experiment=experiment.name,
         processes=tuple(planned),
-        done_when=tuple(_done_when(experiment, planned)),
+        done_when=_done_when(experiment, planned),
         linger_s=experiment.linger,
         files=(*files.files, *names.files),
         folders=tuple(sorted(folders)),
@@ -276,14 +276,12 @@ def _relocations(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[s
     return relocation_note(binds)
 
 
-def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Iterator[int]:
+def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> tuple[int, ...]:
     named = {find_process(experiment, name) for name in experiment.done_when}
-    for process in planned:
-        if process.is_step or (process.is_service and not named):
-            continue
-        pod = process.group or process.pod.removesuffix(f"-{process.index}").removesuffix(f".{process.index}")
-        if not named or any(ref.process == process.process and ref.pod in (process.group, pod) for ref in named):
-            yield process.slot
+    watched = [process for process in planned if not process.is_step]
+    if named:
+        return tuple(one.slot for one in watched if (one.declared_pod, one.process) in named)
+    return tuple(one.slot for one in watched if not one.is_service)
 
 
 def _restart(pod: Pod, retries: int, *, is_service: bool) -> Restart:

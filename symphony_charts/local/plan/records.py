@@ -269,6 +269,11 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return f"PlannedProcess({self.path})"
 
     @property
+    def declared_pod(self) -> str:
+        """The pod in the experiment, of which `pod` is a replica; a process without a group has one of its own name."""
+        return self.group or self.process
+
+    @property
     def path(self) -> str:
         """``group/name``, or the name of a process without a group."""
         return f"{self.group}/{self.name}" if self.group else self.name
