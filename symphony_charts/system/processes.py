@@ -266,7 +266,7 @@ def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]
 
     Raises OSError if the process is gone or not ours.
     """
-    env = dict(entry.split("=", 1) for entry in os.fsdecode(_environ(pid)).split("\0") if "=" in entry)
+    env = environment(pid)
     if _mount_namespace(pid) in (0, _mount_namespace(os.getpid())):
         return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd"]
@@ -389,11 +389,13 @@ def _has_cookie(pid: int, cookie: bytes) -> bool:
         return False
 
 
-def _environ(pid: int) -> bytes:
-    """Return the variables with which `pid` started. Raises OSError if it is gone, not ours, or a kernel thread.
+def environment(pid: int) -> dict[str, str]:
+    """Return the variables with which `pid` started. Raises OSError if it is gone, not ours, or a kernel thread."""
+    return dict(entry.split("=", 1) for entry in os.fsdecode(_environ(pid)).split("\0") if "=" in entry)
 
-    During exec the kernel shows none (fs/proc/base.c, environ_read), so an empty result is retried.
-    """
+
+def _environ(pid: int) -> bytes:
+    # During exec the kernel shows none (fs/proc/base.c, environ_read), so an empty result is retried.
     place = PROC / str(pid)
     deadline, has_none = time.monotonic() + _EXEC_S, 0
     while not (variables := (place / "environ").read_bytes()) and time.monotonic() < deadline:

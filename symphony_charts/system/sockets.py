@@ -9,10 +9,9 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from symphony_charts.system.processes import command_line, holders_of
+from symphony_charts.system.processes import command_line, environment, holders_of
 
 if sys.platform != "win32":
     import pwd
@@ -20,26 +19,6 @@ if sys.platform != "win32":
 _PROC = Path("/proc")
 _LISTENING = "0A"
 _COMMAND_LENGTH = 70
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """The process that listens at `address`:`port`; `pid` is 0 for processes of another `user`.
-
-    `experiment` is the name of the experiment of ours that the process belongs to, empty for others.
-    """
-
-    address: str
-    port: int
-    user: str
-    pid: int = 0
-    command: str = ""
-    experiment: str = ""
-
-    def __str__(self) -> str:
-        whose = f' of experiment "{self.experiment}"' if self.experiment else ""
-        who = f"pid {self.pid} ({self.command}){whose}" if self.pid else f"a process of {self.user}"
-        return f"{who}, listening on {self.address}:{self.port}"
 
 
 def has_address(address: str) -> bool:
@@ -63,20 +42,17 @@ def is_free(address: str, port: int) -> bool:
     return True
 
 
-def holder_of(address: str, port: int) -> Holder | None:
-    """Return the process that blocks `address`:`port`; None if there is none, or it cannot be determined."""
+def holder_of(address: str, port: int) -> str:
+    """Return the process that listens at `address`:`port`, in words; empty if there is none, or it is unknown.
+
+    Processes of other users have no number here, those of our runs the name of their experiment.
+    """
     for where, number, uid, inode in _listeners():
         if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
             pid = _owner(inode)
-            return Holder(
-                address=f"[{where}]" if ":" in where else where,
-                port=port,
-                user=_user(uid),
-                pid=pid,
-                command=_command(pid) if pid else "",
-                experiment=_experiment(pid) if pid else "",
-            )
-    return None
+            who = f"pid {pid} ({_command(pid)}){_experiment(pid)}" if pid else f"a process of {_user(uid)}"
+            return f"{who}, listening on {f'[{where}]' if ':' in where else where}:{port}"
+    return ""
 
 
 def _listeners() -> Iterator[tuple[str, int, int, int]]:
@@ -111,10 +87,9 @@ def _command(pid: int) -> str:
 
 def _experiment(pid: int) -> str:
     with contextlib.suppress(OSError):
-        entries = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-        if any(entry.startswith(b"SYMPH_RUN=") for entry in entries):
-            names = [entry.partition(b"=")[2] for entry in entries if entry.startswith(b"SYMPH_EXPERIMENT=")]
-            return names[0].decode("utf-8", "replace") if names else ""
+        env = environment(pid)
+        if "SYMPH_RUN" in env and env.get("SYMPH_EXPERIMENT"):
+            return f' of experiment "{env["SYMPH_EXPERIMENT"]}"'
     return ""
 
 

@@ -53,11 +53,10 @@ def config_dir(machine: Machine) -> str:
     return CONFIG_DIR if machine.has_namespace else f"{machine.run_dir}/files/config"
 
 
-def secrets_dir(machine: Machine, own: Sequence[Bind]) -> str:
-    """Return the folder of the experiment's secret files for a process with the mounts `own`."""
-    shared = f"{machine.run_dir}/files/secrets"
-    folder = next((bind.source for bind in own if bind.target == SECRETS_DIR), shared)
-    return SECRETS_DIR if machine.has_namespace else folder
+def secrets_folder(experiment: Experiment, ref: ProcessRef) -> str:
+    """Return the folder, in that of the run, with the secrets of a process: its own if some secrets are restricted."""
+    is_own = any(secret.only for secret in experiment.secrets)
+    return f"files/secrets.{ref.pod}.{ref.process}" if is_own else "files/secrets"
 
 
 def layout(experiment: Experiment, machine: Machine) -> Layout:
@@ -142,9 +141,9 @@ def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, mach
 
 
 def process_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
-    """Return the secrets folder of one process if some secrets are restricted, and its files at other places."""
+    """Return the secrets folder of one process if it has its own, and its files at other places."""
+    folder = f"{machine.run_dir}/{secrets_folder(experiment, ref)}"
     is_own = any(secret.only for secret in experiment.secrets)
-    folder = f"{machine.run_dir}/files/secrets{f'.{ref.pod}.{ref.process}' if is_own else ''}"
     files = (
         Bind(source=f"{folder}/{key_of(secret)}", target=at.rstrip("/"), read_only=True)
         for secret in experiment.secrets
@@ -159,15 +158,15 @@ def _may_see(secret: SecretFile, ref: ProcessRef) -> bool:
 
 
 def _secret_files(experiment: Experiment, machine: Machine) -> Iterator[File]:
-    chosen = {key_of(secret): secret for secret in experiment.secrets if secret.only}
-    for key, content in machine.secrets.items():
-        if key not in chosen:
-            yield File(path=f"files/secrets/{key}", content=content, mode=0o644)
-    if chosen:
+    """Yield the secrets that all may see, and all that each process may see if some are restricted."""
+    secrets = [secret for secret in experiment.secrets if key_of(secret) in machine.secrets]
+    places = [("files/secrets", secret) for secret in secrets if not secret.only]
+    if len(places) < len(secrets):
         for ref, _ in processes_of(experiment):
-            for key, content in machine.secrets.items():
-                if key not in chosen or _may_see(chosen[key], ref):
-                    yield File(path=f"files/secrets.{ref.pod}.{ref.process}/{key}", content=content, mode=0o644)
+            folder = secrets_folder(experiment, ref)
+            places += [(folder, secret) for secret in secrets if _may_see(secret, ref)]
+    for folder, secret in places:
+        yield File(path=f"{folder}/{key_of(secret)}", content=machine.secrets[key_of(secret)], mode=0o644)
 
 
 def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: str) -> str | None:
@@ -211,10 +210,11 @@ def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process 
     )
 
 
-def relocation_note(binds: Iterable[Bind]) -> tuple[str, ...]:
+def relocation_note(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[str, ...]:
     """Return a note on volumes that are at other paths than in the pod."""
+    binds = [bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR]
     moved = {bind.target: bind.source for bind in binds if bind.source != bind.target}
-    if not moved:
+    if machine.has_namespace or not moved:
         return ()
     places = ", ".join(f"{target} is {source}" for target, source in list(moved.items())[:5])
     more = f" and {len(moved) - 5} more" if len(moved) > 5 else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import asdict, replace
@@ -20,10 +20,10 @@ from symphony_charts.local.plan.mounts import (
     mount_binds,
     process_secrets,
     relocation_note,
-    secrets_dir,
+    secrets_folder,
     with_local_paths,
 )
-from symphony_charts.local.plan.readiness import Order, checks_of, health_of
+from symphony_charts.local.plan.readiness import Order, checks_of
 from symphony_charts.local.plan.records import (
     AtEnd,
     Bind,
@@ -91,7 +91,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
             *machine.notes,
             *files.notes,
             *names.notes,
-            *_relocations(planned, machine),
+            *relocation_note(planned, machine),
             *limits,
             *machine.gpus.notes,
             *overlay_notes(experiment),
@@ -174,7 +174,7 @@ class _Context:
             process = with_local_paths(process, (*self.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
         gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
-        folder = secrets_dir(machine, secrets)
+        folder = SECRETS_DIR if machine.has_namespace else f"{machine.run_dir}/{secrets_folder(experiment, ref)}"
         is_service = isinstance(process, Process) and process.lifecycle == "service"
         retries = retries_of(experiment, replica.pod)
         restart = _restart(replica.pod, retries, is_service=is_service)
@@ -196,6 +196,7 @@ class _Context:
         # Another shell is no change: what patterns pass may differ.
         started = [argv, self._without_patterns(env), cwd]
         around = [preamble, *map(asdict, mounts), *map(asdict, limits)]
+        checks = list(self._checks(ref, replica, process)) if isinstance(process, Process) else []
         count = 1 if replica.name == replica.pod.name else max(replica.count, 2)
         return PlannedProcess(
             slot=slot,
@@ -213,8 +214,8 @@ class _Context:
             tty=tty,
             address=replica.address,
             waits=tuple(self.order.waits_of(ref)) if isinstance(process, Process) else (),
-            checks=tuple(self._checks(checks_of, ref, replica, process)),
-            health=tuple(self._checks(health_of, ref, replica, process)),
+            checks=tuple(check for check in checks if check.role == "ready"),
+            health=tuple(check for check in checks if check.role != "ready"),
             restart=restart,
             retries=retries,
             counts_tries=counts_tries,
@@ -245,17 +246,14 @@ class _Context:
             return env
         return [{key: value for key, value in env.items() if key not in names or value != caller[key]}, patterns]
 
-    def _checks(
-        self, find: Callable[..., Iterator[Check]], ref: ProcessRef, replica: Replica, process: Process | Step
-    ) -> Iterator[Check]:
-        if isinstance(process, Process):
-            own = [service for service in self.services if service.listener == ref]
-            ports = [self.environments.addresses[service.name].port_of(replica.index) for service in own]
-            listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
-            moved = {service.port: port for service, port in zip(own, ports, strict=True)}
-            for check in find(process, replica.address, listening):
-                # A probe may use the pod's port number where the port here differs.
-                yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
+    def _checks(self, ref: ProcessRef, replica: Replica, process: Process) -> Iterator[Check]:
+        own = [service for service in self.services if service.listener == ref]
+        ports = [self.environments.addresses[service.name].port_of(replica.index) for service in own]
+        moved = {service.port: port for service, port in zip(own, ports, strict=True)}
+        listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
+        for check in checks_of(process, replica.address, listening):
+            # A probe may use the pod's port number where the port here differs.
+            yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
 
 
 def _digest(content: object) -> str:
@@ -267,13 +265,6 @@ def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Mac
         mounts = [mount for step in steps_of(experiment, replica.pod).values() for mount in step.mounts]
         mounts += [mount for process in replica.pod.processes.values() for mount in process.mounts]
         yield from dict.fromkeys(checkouts_of(experiment, mounts, replica.name, machine))
-
-
-def _relocations(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[str, ...]:
-    if machine.has_namespace:
-        return ()
-    binds = dict.fromkeys(bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR)
-    return relocation_note(binds)
 
 
 def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> tuple[int, ...]:
