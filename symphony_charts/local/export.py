@@ -74,15 +74,9 @@ def _run_script(plan: LocalPlan, process: PlannedProcess, folder: str, *, keeps_
         lines += _wait_lines(plan.processes[wait.slot], wait.until)
     if not keeps_status:
         return "\n".join([*lines, ". ./start"]) + "\n"
-    lines += [
-        # Unlike an ignored signal, an empty handler is not inherited by the process.
-        "trap : HUP INT TERM",
-        "(. ./start)",
-        "status=$?",
-        "echo $status >exit.new && mv exit.new exit",
-        "exit $status",
-    ]
-    return "\n".join(lines) + "\n"
+    # Unlike an ignored signal, an empty handler is not inherited by the process.
+    lines += ["trap : HUP INT TERM", "(. ./start)", "status=$?", "echo $status >exit.new && mv exit.new exit"]
+    return "\n".join([*lines, "exit $status"]) + "\n"
 
 
 def _wait_lines(other: PlannedProcess, until: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.system.files import file_system_of
+from symphony_charts.system.files import closing, file_system_of
 from symphony_charts.system.user_folders import open_in_runtime_dir, runtime_dir, state_dir
 
 if sys.platform != "win32":
@@ -130,17 +130,12 @@ def is_liveness_lock_held(path: Path) -> bool | None:
     None if the file system does not report it. A missing file is not held.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with closing(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as descriptor:
+            answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
     except FileNotFoundError:
         return False
     except OSError:
         return None
-    try:
-        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     kind: int = struct.unpack(_FLOCK, answer)[0]
     return kind != fcntl.F_UNLCK
 
@@ -181,11 +176,8 @@ def _has_set(descriptor: int, kind: int) -> bool:
 @contextlib.contextmanager
 def exclusive(name: str, timeout_s: float = _CHOOSING_S) -> Iterator[None]:
     """Hold a lock of this machine, the file ``NAME.lock`` of the runtime folder. Raises ToolFailed on timeout."""
-    descriptor = open_in_runtime_dir(f"{name}.lock")
-    try:
+    with closing(open_in_runtime_dir(f"{name}.lock")) as descriptor:
         if not _has_set_within(descriptor, timeout_s):
             what = f"another process has held the lock for {timeout_s:g} s"
             raise ToolFailed(what, str(runtime_dir() / f"{name}.lock"))
         yield
-    finally:
-        os.close(descriptor)

@@ -67,14 +67,20 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, *, is_safe: bool = 
         flush_folder(path.parent)
 
 
-def flush_folder(folder: Path) -> None:
-    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+@contextlib.contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of a `with`."""
     try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with closing(opened), contextlib.suppress(OSError):
+        os.fsync(opened)
 
 
 # The minimum free space for useful work, in bytes.
@@ -149,11 +155,8 @@ def mount_of(descriptor: int) -> int:
 
 def file_system_of(path: Path) -> FileSystem:
     """Return the file system of `path`, with an unknown type if the kernel does not report it. Raises OSError."""
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
+    with closing(os.open(path, os.O_PATH | os.O_CLOEXEC)) as descriptor:
         number = mount_of(descriptor)
-    finally:
-        os.close(descriptor)
     return next((one for one in mounted() if one.number == number), FileSystem(type="", options=frozenset()))
 
 

@@ -214,11 +214,8 @@ def _inode_of(descriptor: int) -> int:
 
 @functools.cache
 def _anonymous_device() -> int:
-    descriptor = select.epoll()
-    try:
+    with select.epoll() as descriptor:
         return os.fstat(descriptor.fileno()).st_dev
-    finally:
-        descriptor.close()
 
 
 def _line_of(path: str) -> str:

@@ -89,16 +89,16 @@ def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machi
     Raises SpecError for a volume that only a cluster has and that has no `local` replacement.
     """
     for number, mount in enumerate(mounts):
+        sub_path = ""
         if mount.local is not None:
-            here = str(PurePosixPath(machine.spec_dir) / mount.local)
-            yield Bind(source=here, target=mount.at, read_only=mount.read_only)
-            continue
-        volume = experiment.volumes[mount.volume]
-        source = _source(volume, mount, pod, machine, f"mounts[{number}]")
-        if source is not None:
+            source: str | None = str(PurePosixPath(machine.spec_dir) / mount.local)
+        else:
+            source = _source(experiment.volumes[mount.volume], mount, pod, machine, f"mounts[{number}]")
             sub_path = (mount.sub_path or "").strip("/")
+        if source is not None:
             source = f"{source}/{sub_path}" if sub_path else source
-            yield Bind(source=source, target=mount.at, read_only=mount.read_only, sub_path=sub_path)
+            target = mount.at.rstrip("/") or "/"
+            yield Bind(source=source, target=target, read_only=mount.read_only, sub_path=sub_path)
 
 
 def created_host_paths(experiment: Experiment) -> set[str]:
@@ -249,8 +249,8 @@ def mount_sets(plan: LocalPlan, run_dir: str, socket_dir: str) -> MountSets:
     common = [bind for bind in (sees[0] if sees else ()) if all(bind in binds for binds in sees)]
     while blocked := [bind for bind in common if _is_blocked(bind, common, sees, needed)]:
         common = [bind for bind in common if bind not in blocked]
-    replaced = {_path(bind) for bind in common}
-    shared = (*(bind for bind in plan.binds if _path(bind) not in replaced), *common)
+    replaced = {bind.target for bind in common}
+    shared = (*(bind for bind in plan.binds if bind.target not in replaced), *common)
     own = {process.slot: _own(process, shared) for process in plan.processes}
     return MountSets(shared=shared, own={slot: binds for slot, binds in own.items() if binds})
 
@@ -260,17 +260,16 @@ def _is_blocked(bind: Bind, common: Sequence[Bind], sees: Sequence[Sequence[Bind
     own = [other for binds in sees for other in binds if other not in common]
     if any(_holds(bind, path) for path in needed):
         return True
-    return any(_holds(other, _path(bind)) or _holds(bind, other.source) for other in own)
+    return any(_holds(other, bind.target) or _holds(bind, other.source) for other in own)
 
 
 def _own(process: PlannedProcess, shared: Sequence[Bind]) -> tuple[Bind, ...]:
     own = [bind for bind in process.binds if bind not in shared]
-    targets = {_path(bind) for bind in own}
+    targets = {bind.target for bind in own}
     # A process's own volume would hide shared mounts below it: mount those once more.
-    hidden = [
-        bind for bind in shared if _path(bind) not in targets and any(_holds(other, _path(bind)) for other in own)
-    ]
-    return tuple(sorted([*hidden, *own], key=lambda bind: _path(bind).count("/")))
+    kept = [bind for bind in shared if bind.target not in targets]
+    hidden = [bind for bind in kept if any(_holds(other, bind.target) for other in own)]
+    return tuple(sorted([*hidden, *own], key=lambda bind: bind.target.count("/")))
 
 
 def is_for_mount(binds: Sequence[Bind], run_dir: str) -> bool:
@@ -281,7 +280,7 @@ def is_for_mount(binds: Sequence[Bind], run_dir: str) -> bool:
     return not any(
         bind.sub_path
         or (bind.read_only and not bind.source.startswith(f"{run_dir}/"))
-        or any(_holds(other, bind.source) or (other != bind and _holds(other, _path(bind))) for other in binds)
+        or any(_holds(other, bind.source) or (other != bind and _holds(other, bind.target)) for other in binds)
         for bind in binds
     )
 
@@ -301,7 +300,7 @@ def helper_plan(
             {
                 "source": bind.volume,
                 "sub_path": bind.sub_path,
-                "at": _path(bind),
+                "at": bind.target,
                 "read_only": bind.read_only,
                 "path": paths.get(bind.target, ""),
             }
@@ -316,10 +315,5 @@ def helper_plan(
     }
 
 
-def _path(bind: Bind) -> str:
-    return bind.target.rstrip("/") or "/"
-
-
 def _holds(bind: Bind, path: str) -> bool:
-    target = _path(bind)
-    return path == target or path.startswith(f"{target.rstrip('/')}/")
+    return path == bind.target or path.startswith(f"{bind.target.rstrip('/')}/")

@@ -26,7 +26,6 @@ from symphony_charts.local.plan.mounts import (
 from symphony_charts.local.plan.readiness import Order, checks_of
 from symphony_charts.local.plan.records import (
     AtEnd,
-    Bind,
     Check,
     Checkout,
     LocalPlan,
@@ -60,16 +59,14 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
 
     Raises SpecError with every process that cannot run on one machine, and the reason.
     """
-    replicas = list(replicas_of(experiment, machine))
-    files, names = layout(experiment, machine), host_names(replicas, machine)
-    context = _Context(experiment, tuple(services), machine, replicas, files.binds)
-    planned = context.plan_all()
+    context = _Context(experiment, services, machine)
+    replicas, files, planned = context.replicas, context.files, context.plan_all()
+    names = host_names(replicas, machine)
     binds = [*files.binds, *(bind for process in planned for bind in process.binds)]
     ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
     folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
     folders -= {f"{machine.run_dir}/{file.path}" for file in files.files}
     folders |= {bind.volume for bind in binds if bind.volume in created_host_paths(experiment)}
-    limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
     return LocalPlan(
         experiment=experiment.name,
         processes=tuple(planned),
@@ -92,7 +89,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
             *files.notes,
             *names.notes,
             *relocation_note(planned, machine),
-            *limits,
+            *limits_note(experiment, machine.limiter),
             *machine.gpus.notes,
             *overlay_notes(experiment),
             *_line_notes(experiment),
@@ -109,58 +106,41 @@ def _line_notes(experiment: Experiment) -> Iterator[str]:
 
 
 class _Context:
-    def __init__(
-        self,
-        experiment: Experiment,
-        services: tuple[Service, ...],
-        machine: Machine,
-        replicas: Sequence[Replica],
-        binds: Sequence[Bind],
-    ) -> None:
-        self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
-        self.binds = binds
-        self.has_end = any(replica.pod.is_finite for replica in replicas)
+    def __init__(self, experiment: Experiment, services: Sequence[Service], machine: Machine) -> None:
+        self.experiment, self.services, self.machine = experiment, services, machine
+        self.files = layout(experiment, machine)
+        self.replicas = list(replicas_of(experiment, machine))
+        self.has_end = any(replica.pod.is_finite for replica in self.replicas)
         self.pods_that_end = pods_that_end(experiment)
         self.names = {ref.process for ref, _ in processes_of(experiment)}
-        self.environments = Environments(experiment, services, machine, replicas)
-        self.order = Order(experiment, services, replicas)
+        self.environments = Environments(experiment, services, machine, self.replicas)
+        self.order = Order(experiment, services, self.replicas)
 
     def plan_all(self) -> list[PlannedProcess]:
         """Plan every process in slot order. Raises SpecError with all that cannot run here."""
         problems: list[Problem] = []
         planned: list[PlannedProcess] = []
         for replica in self.replicas:
-            before: list[int] = []
-            for name, step in steps_of(self.experiment, replica.pod).items():
-                self._add(planned, problems, replica, f"prepare.{name}", name, step, before)
-                before = [len(planned) - 1]
-            for name, process in replica.pod.processes.items():
-                path = f"{replica.pod.path}.processes.{name}" if replica.pod.is_group else replica.pod.path
-                self._add(planned, problems, replica, path, name, process, before)
+            pod, before = replica.pod, tuple[Wait, ...]()
+            programs: list[tuple[str, Process | Step]] = [*steps_of(self.experiment, pod).items()]
+            for name, process in [*programs, *pod.processes.items()]:
+                path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
+                if isinstance(process, Step):
+                    path = f"prepare.{name}"
+                try:
+                    process_here = self._plan(len(planned), replica, path, name, process)
+                except SpecError as error:
+                    problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
+                    continue
+                planned.append(replace(process_here, waits=(*before, *process_here.waits)))
+                if isinstance(process, Step):
+                    before = (Wait(slot=len(planned) - 1, until="done"),)
         if not self.replicas:
             what = "nothing to run: no process has a replica"
             problems.append(Problem(what=what, path="processes", next="set `replicas` of a process to at least 1"))
         if problems:
             raise SpecError(problems)
         return planned
-
-    def _add(
-        self,
-        planned: list[PlannedProcess],
-        problems: list[Problem],
-        replica: Replica,
-        path: str,
-        name: str,
-        process: Process | Step,
-        before: Sequence[int],
-    ) -> None:
-        try:
-            process_here = self._plan(len(planned), replica, path, name, process)
-        except SpecError as error:
-            problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
-            return
-        waits = (*(Wait(slot=slot, until="done") for slot in before), *process_here.waits)
-        planned.append(replace(process_here, waits=waits))
 
     def _plan(self, slot: int, replica: Replica, path: str, name: str, process: Process | Step) -> PlannedProcess:
         experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
@@ -171,7 +151,7 @@ class _Context:
             raise SpecError(lost)
         mounts = (*mount_binds(experiment, process.mounts, replica.name, machine), *secrets)
         if not machine.has_namespace:
-            process = with_local_paths(process, (*self.binds, *mounts))
+            process = with_local_paths(process, (*self.files.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
         gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
         folder = SECRETS_DIR if machine.has_namespace else f"{machine.run_dir}/{secrets_folder(experiment, ref)}"

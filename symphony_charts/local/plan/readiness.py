@@ -7,6 +7,7 @@ Source of fields and defaults: Kubernetes API reference, Container, Probe.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Literal, TypeAlias, TypeVar
 
 from symphony_charts.errors import Problem, SpecError
@@ -126,17 +127,21 @@ class Order:
     def __init__(self, experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]) -> None:
         self._experiment = experiment
         self._processes = dict(processes_of(experiment))
-        in_order = [
-            ProcessRef(replica.pod.name, name)
-            for replica in replicas
-            for name in [*steps_of(experiment, replica.pod), *replica.pod.processes]
-        ]
         self._slots: dict[ProcessRef, list[int]] = {}
-        for slot, ref in enumerate(in_order):
-            self._slots.setdefault(ref, []).append(slot)
+        slots = count()
+        for pod in [replica.pod for replica in replicas]:
+            for name in [*steps_of(experiment, pod), *pod.processes]:
+                self._slots.setdefault(ProcessRef(pod.name, name), []).append(next(slots))
         is_ordered = experiment.local.start == "in-order"
         self._listeners = {service.name: service.listener for service in services if is_ordered}
-        self._dialled_first = self._listeners_to_await(self._listeners)
+        # Each process waits for the listeners it connects to, but not for those that wait for it in turn.
+        connects: dict[ProcessRef, list[ProcessRef]] = {}
+        strict: dict[ProcessRef, list[ProcessRef]] = {}
+        for ref, process in self._processes.items():
+            targets = [self._listeners[service] for service in process.connects if service in self._listeners]
+            connects[ref] = [target for target in dict.fromkeys(targets) if target != ref]
+            strict[ref] = [find_process(experiment, other) for other in process.after]
+        self._dialled_first = without_cycles(connects, strict)
 
     def waits_of(self, ref: ProcessRef) -> Iterator[Wait]:
         """Yield the waits of a process: for those it is `after` (services: until ready), and for its listeners."""
@@ -151,16 +156,6 @@ class Order:
             service = next((name for name in services if self._listeners.get(name) == other), "")
             for slot in self._slots.get(other, []):
                 yield Wait(slot=slot, until="ready", service=service)
-
-    def _listeners_to_await(self, listeners: Mapping[str, ProcessRef]) -> dict[ProcessRef, list[ProcessRef]]:
-        """Return for each process the listeners it connects to, without those that wait for it in turn."""
-        connects: dict[ProcessRef, list[ProcessRef]] = {}
-        strict: dict[ProcessRef, list[ProcessRef]] = {}
-        for ref, process in self._processes.items():
-            targets = [listeners[service] for service in process.connects if service in listeners]
-            connects[ref] = [target for target in dict.fromkeys(targets) if target != ref]
-            strict[ref] = [find_process(self._experiment, other) for other in process.after]
-        return without_cycles(connects, strict)
 
 
 def without_cycles(

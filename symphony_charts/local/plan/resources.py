@@ -160,6 +160,8 @@ def _properties(limits: Sequence[Limit]) -> Iterator[str]:
 
 def limits_note(experiment: Experiment, limiter: Limiter) -> tuple[str, ...]:
     """Return notes on limits that are not as strict as in a pod."""
+    if not experiment.local.limits:
+        return ()
     asked = [limit for _, process in processes_of(experiment) for limit in limits_of(process, _EVERYTHING)]
     asked += [limit for step in experiment.prepare.values() for limit in limits_of(step, _EVERYTHING)]
     rlimits = [limit for limit in asked if limiter.by.get(limit.resource) == "rlimit"]
