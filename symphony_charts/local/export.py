@@ -19,10 +19,7 @@ from symphony_charts.local.plan.scripts import check_path, quote, start_script
 
 
 class Export(Struct, frozen=True, kw_only=True):
-    """`main` is the file for the other runner, `files` maps relative paths to content and mode, `notes` are for users.
-
-    `start` is the command line that starts it, for display.
-    """
+    """The file `main` for another runner, the content and mode of all `files`, and the command line that starts it."""
 
     main: str
     files: Mapping[str, tuple[bytes, int]]
@@ -141,10 +138,8 @@ def _process(plan: LocalPlan, process: PlannedProcess, folder: str) -> dict[str,
     if process.tty:
         entry["is_tty"] = True
     if process.waits:
-        entry["depends_on"] = {
-            label_of(plan.processes[wait.slot]): {"condition": _condition(plan.processes[wait.slot], wait.until)}
-            for wait in process.waits
-        }
+        awaited = [(plan.processes[wait.slot], wait.until) for wait in process.waits]
+        entry["depends_on"] = {label_of(other): {"condition": _condition(other, until)} for other, until in awaited}
     if process.checks:
         entry["readiness_probe"] = _probe(process.checks)
     return entry

@@ -65,15 +65,15 @@ def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) ->
 
 def shell_text(env: Mapping[str, str], masked: Collection[str]) -> str:
     """Return lines that a shell can source; `masked` variables and those with invalid shell names are comments."""
-    return "".join(f"{_shell_line(name, value, masked)}\n" for name, value in env.items())
-
-
-def _shell_line(name: str, value: str, masked: Collection[str]) -> str:
-    if name in masked:
-        return f"# export {name}={MASK}   (--show-secrets)"
-    if not is_shell_name(name):
-        return f"# a shell cannot set this: {json.dumps(f'{name}={value}', ensure_ascii=False)}"
-    return f"export {name}={quote(value)}"
+    lines = []
+    for name, value in env.items():
+        if name in masked:
+            lines.append(f"# export {name}={MASK}   (--show-secrets)\n")
+        elif is_shell_name(name):
+            lines.append(f"export {name}={quote(value)}\n")
+        else:
+            lines.append(f"# a shell cannot set this: {json.dumps(f'{name}={value}', ensure_ascii=False)}\n")
+    return "".join(lines)
 
 
 def plan_items(

@@ -60,7 +60,10 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
         if not is_ours:
             what = f'another command is changing experiment "{name}": {_holder(descriptor)}'
             raise Conflict(what, str(path), "wait until it ends, then try again")
-        _note_holder(descriptor, doing)
+        with contextlib.suppress(OSError):
+            line = f"{doing} (pid {os.getpid()} on {os.uname().nodename}, since {time.strftime('%H:%M:%S')})\n"
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, line.encode(), 0)
         yield
 
 
@@ -87,14 +90,6 @@ def _has_set_within(descriptor: int, timeout_s: float) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def _note_holder(descriptor: int, doing: str) -> None:
-    """Record the lock holder for error messages (best effort)."""
-    line = f"{doing} (pid {os.getpid()} on {os.uname().nodename}, since {time.strftime('%H:%M:%S')})\n"
-    with contextlib.suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, line.encode(), 0)
 
 
 def _holder(descriptor: int) -> str:

@@ -40,8 +40,7 @@ def write_tree(folder: Path, files: Mapping[str, bytes]) -> list[str]:
     Other files in the folder remain. Raises ValueError for a path that leads out of the folder.
     """
     for name in files:
-        parts = PurePosixPath(name).parts
-        if not parts or name.startswith("/") or ".." in parts:
+        if not PurePosixPath(name).parts or not _is_below(PurePosixPath(name)):
             raise ValueError(f"{name!r} does not stay inside the folder")
     return [name for name, data in files.items() if write_file(folder / name, data)]
 

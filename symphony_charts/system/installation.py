@@ -50,7 +50,9 @@ def pinned_source(record: Mapping[str, object] | None = None) -> str | None:
         folder = record.get("subdirectory")
         where = f"{vcs.get('vcs')}+{url}@{vcs.get('commit_id')}" + (f"#subdirectory={folder}" if folder else "")
     elif isinstance(archive, dict):
-        where = f"{url}#sha256={_sha256(archive)}"
+        hashes = archive.get("hashes")
+        new = str(hashes.get("sha256", "")) if isinstance(hashes, dict) else ""
+        where = f"{url}#sha256={new or str(archive.get('hash', '')).removeprefix('sha256=')}"
     else:
         return None
     try:
@@ -80,13 +82,6 @@ def _record() -> Mapping[str, object]:
     except (importlib.metadata.PackageNotFoundError, ValueError, OSError):
         return {}
     return record if isinstance(record, dict) else {}
-
-
-def _sha256(archive: Mapping[str, object]) -> str:
-    hashes = archive.get("hashes")
-    if isinstance(hashes, dict) and hashes.get("sha256"):
-        return str(hashes["sha256"])
-    return str(archive.get("hash", "")).removeprefix("sha256=")
 
 
 def _needs_of(extra: str) -> list[str]:

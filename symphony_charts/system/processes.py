@@ -14,6 +14,7 @@ import select
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,10 +66,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """The kernel's facts of a process: parent, session and start (as in `ProcessRecord`).
-
-    `cpu_ticks` is its CPU time so far, `pages` its resident memory.
-    """
+    """The kernel's facts of a process: `start` as in `ProcessRecord`, CPU time so far, and pages of resident memory."""
 
     is_dead: bool
     is_stopped: bool
@@ -259,10 +257,7 @@ def _mount_namespace(pid: int) -> int:
 
 
 def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return argv and environment that run `command` with the mounts, folder and variables of `pid`.
-
-    Raises OSError if the process is gone or not ours.
-    """
+    """Return argv and environment that run `command` with the mounts, folder and variables of `pid`. Raises OSError."""
     env = environment(pid)
     if _mount_namespace(pid) in (0, _mount_namespace(os.getpid())):
         return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
@@ -339,25 +334,20 @@ class Used:
 
 
 def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
-    """Return the resources of the sessions of `leaders` with all descendants, without leaders that are gone.
-
-    Scans the processes of the machine once.
-    """
+    """Return the resources of the sessions of `leaders` with all descendants, without leaders that are gone."""
     stats = dict(_others())
     by_session = {
         leader.pid: leader for leader in leaders if (stat := stats.get(leader.pid)) and stat.start == leader.start
     }
     owners = {pid: by_session[stat.session] for pid, stat in stats.items() if stat.session in by_session}
     strangers = {pid: stat.parent for pid, stat in stats.items() if pid not in owners}
-    while more := {pid: owners[parent] for pid, parent in strangers.items() if parent in owners}:
+    while more := {pid: owners[parent] for pid, parent in strangers.items() if parent in owners and pid not in owners}:
         owners |= more
-        strangers = {pid: parent for pid, parent in strangers.items() if pid not in more}
-    sums: dict[ProcessRecord, list[int]] = {}
+    ticks, pages = Counter[ProcessRecord](), Counter[ProcessRecord]()
     for pid, owner in owners.items():
-        used = sums.setdefault(owner, [0, 0])
-        used[0] += stats[pid].cpu_ticks
-        used[1] += stats[pid].pages
-    return {owner: Used(seconds=ticks / TICKS_PER_S, memory=pages * _PAGE) for owner, (ticks, pages) in sums.items()}
+        ticks[owner] += stats[pid].cpu_ticks
+        pages[owner] += stats[pid].pages
+    return {owner: Used(seconds=ticks[owner] / TICKS_PER_S, memory=pages[owner] * _PAGE) for owner in pages}
 
 
 def _others() -> Iterator[tuple[int, Stat]]:

@@ -9,14 +9,12 @@ import socket
 import struct
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from symphony_charts.system.processes import command_line, environment, holders_of
+from symphony_charts.system.processes import PROC, command_line, environment, holders_of
 
 if sys.platform != "win32":
     import pwd
 
-_PROC = Path("/proc")
 _LISTENING = "0A"
 _COMMAND_LENGTH = 70
 
@@ -59,7 +57,7 @@ def _listeners() -> Iterator[tuple[str, int, int, int]]:
     """Yield address, port, user id and socket inode of all listening sockets; format: proc(5), /proc/net/tcp."""
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
-            for line in (_PROC / "net" / name).read_text(encoding="utf-8").splitlines()[1:]:
+            for line in (PROC / "net" / name).read_text(encoding="utf-8").splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == _LISTENING:
                     address, _, port = fields[1].partition(":")

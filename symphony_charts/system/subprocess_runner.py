@@ -100,11 +100,9 @@ def run(
     given_up = ""
     try:
         stdout, stderr = _wait(process, fed, timeout_s, give_up)
-    except _GivenUpError as error:
-        given_up = str(error)
-        stdout, stderr = _kill(process, grace_s)
-    except subprocess.TimeoutExpired:
-        given_up = f"{Path(argv[0]).name} took longer than {timeout_s:g} s and was stopped"
+    except (_GivenUpError, subprocess.TimeoutExpired) as error:
+        late = f"{Path(argv[0]).name} took longer than {timeout_s:g} s and was stopped"
+        given_up = str(error) if isinstance(error, _GivenUpError) else late
         stdout, stderr = _kill(process, grace_s)
     except BaseException:
         _kill(process, grace_s)

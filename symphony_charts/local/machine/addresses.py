@@ -96,13 +96,12 @@ def _with_moves(
         for name, port in (*process.binds.items(), *process.exposes.items())
         if port is not None
     }
+    ports = _other_ports(experiment, {listener.service.port for listener in listeners})
+    moved, notes = {}, []
     for name, blocked in taken.items():
         if name in fixed and strict:
             step = "end that process, or let symph choose free ports: `local: {ports: moved}`"
             raise Conflict(_conflict_words(addresses, blocked), next=step)
-    ports = _other_ports(experiment, {listener.service.port for listener in listeners})
-    moved, notes = {}, []
-    for name, blocked in taken.items():
         numbers = [other.number for other in listeners if other.service.name == name]
         port = next(port for port in ports if all(is_free(addresses.address(number), port) for number in numbers))
         moved[name] = (port,) * len(numbers)

@@ -73,14 +73,19 @@ class GpuMeter:
 
     def __init__(self) -> None:
         self._asked = -_EVERY_S
-        self._seen: Mapping[str, GpuUse] = {}
+        self._seen: dict[str, GpuUse] = {}
 
     def use_of(self, gpus: Iterable[str]) -> GpuUse:
         """Return the mean load and the total memory of these GPUs. MIG instances are not measured separately."""
         if time.monotonic() - self._asked >= _EVERY_S:
             self._seen, self._asked = {}, time.monotonic()
             with contextlib.suppress(SymphError):
-                self._seen = parse_use(subprocess_runner.run(_QUERY, timeout_s=10).text)
+                lines = subprocess_runner.run(_QUERY, timeout_s=10).text.splitlines()
+                for row in ([field.strip() for field in line.split(", ")] for line in lines):
+                    # Words are unknown values.
+                    if len(row) == 3:
+                        load = int(row[1]) / 100 if row[1].isdigit() else None
+                        self._seen[row[0]] = GpuUse(load, int(row[2]) * MIB if row[2].isdigit() else None)
         uses = [self._seen.get(gpu, GpuUse(busy=None, memory=None)) for gpu in gpus]
         busy = [use.busy for use in uses if use.busy is not None]
         memory = [use.memory for use in uses if use.memory is not None]
@@ -88,19 +93,6 @@ class GpuMeter:
             busy=sum(busy) / len(busy) if busy and len(busy) == len(uses) else None,
             memory=sum(memory) if memory and len(memory) == len(uses) else None,
         )
-
-
-def parse_use(text: str) -> dict[str, GpuUse]:
-    """Return the uses by UUID, from lines like ``GPU-1a9f..., 74, 12288``; non-numbers are unknown values."""
-    rows = ([field.strip() for field in line.split(", ")] for line in text.splitlines())
-    return {
-        row[0]: GpuUse(
-            busy=int(row[1]) / 100 if row[1].isdigit() else None,
-            memory=int(row[2]) * MIB if row[2].isdigit() else None,
-        )
-        for row in rows
-        if len(row) == 3
-    }
 
 
 _DRIVER = Path("/dev/nvidiactl")
@@ -123,10 +115,7 @@ def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
 
 
 def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = False) -> Gpus:
-    """Return the GPUs that each process would get now, without taking them.
-
-    Too few GPUs are only noted, unless `strict`, which raises as `take_gpus` does.
-    """
+    """Return the GPUs that each process would get now; too few are noted, or with `strict` raised as by `take_gpus`."""
     requests = gpu_requests(experiment)
     try:
         return _choose(experiment.name, requests, share=share) if requests else Gpus()

@@ -145,11 +145,9 @@ def plan_here(
 
 def _caller_of(plan: LocalPlan) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the present environment with the variables that a run started with, and a note if they differ."""
-    then = plan.caller
-    kept = (*FROM_CALLER, "TERM")
-    now = {name: os.environ[name] for name in kept if name in os.environ}
+    then, kept = plan.caller, (*FROM_CALLER, "TERM")
     # Ignore TERM: terminals differ, and the run uses tmux panes anyway.
-    differing = [name for name in FROM_CALLER if now.get(name) != then.get(name)]
+    differing = [name for name in FROM_CALLER if os.environ.get(name) != then.get(name)]
     names = " and ".join(filter(None, [", ".join(differing[:-1]), *differing[-1:]]))
     text = f"{plan.experiment} keeps the {names} of its start, which differ from yours"
     notes = (f"{text}; to use yours, start a new run: symph up --force",) if differing else ()

@@ -75,22 +75,18 @@ def remove_points(path: str) -> list[str]:
     """Remove unused points in the journal at `path`, the deepest first; return the failures with reasons."""
     if not os.path.exists(path):
         return []
-    journal = Journal(path)
-    try:
-        with journal.locked():
-            kept: list[Point] = []
-            stuck: list[str] = []
-            for point in sorted(journal.points(), key=lambda one: str(one["path"]).count("/"), reverse=True):
-                holds_one = any(str(one["path"]).startswith(f"{point['path']}/") for one in kept)
-                why = "holds another" if holds_one else _remove(point)
-                if why in ("in use", "holds another"):
-                    kept.insert(0, point)
-                elif why:
-                    stuck.append(f"{point['path']}: {why}")
-            journal.keep(kept)
-            return stuck
-    finally:
-        journal.close()
+    kept: list[Point] = []
+    stuck: list[str] = []
+    with contextlib.closing(Journal(path)) as journal, journal.locked():
+        for point in sorted(journal.points(), key=lambda one: str(one["path"]).count("/"), reverse=True):
+            holds_one = any(str(one["path"]).startswith(f"{point['path']}/") for one in kept)
+            why = "in use" if holds_one else _remove(point)
+            if why == "in use":
+                kept.insert(0, point)
+            elif why:
+                stuck.append(f"{point['path']}: {why}")
+        journal.keep(kept)
+    return stuck
 
 
 def _remove(point: Point) -> str:

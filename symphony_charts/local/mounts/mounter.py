@@ -44,10 +44,7 @@ class RefusedError(Exception):
 
 
 class Target(NamedTuple):
-    """A mount of `source`, or of its `sub_path`, at the absolute path `at`, perhaps read-only.
-
-    `path` is the place of the mount in the experiment.
-    """
+    """A mount of `source`, or of its `sub_path`, at the absolute path `at`; `path` is its place in the experiment."""
 
     source: str
     at: str
@@ -65,10 +62,7 @@ class Target(NamedTuple):
 
 
 class Mounter:
-    """Mounts targets. `scratch` is a tmpfs of the run; without a `journal` all mount points must exist.
-
-    `refusals` collects all refusals of the machine.
-    """
+    """Mounts targets. `scratch` is a tmpfs of the run; without a `journal` all mount points must exist."""
 
     def __init__(self, scratch: str, journal: Journal | None) -> None:
         self._scratch, self._journal = scratch, journal

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.kinds.registry import KINDS, compat_kind
-from symphony_charts.local.plan.mounts import Layout, config_dir
+from symphony_charts.local.plan.mounts import Layout, config_dir, secrets_dir
 from symphony_charts.local.plan.records import Bind, File, Machine
 from symphony_charts.local.plan.replicas import Replica
 from symphony_charts.local.plan.resources import CUDA_VISIBLE, gpu_environment
@@ -75,16 +75,13 @@ class Environments:
         replica: Replica,
         *,
         tty: bool,
-        secrets: str,
         gpus: Sequence[str],
         attempt: str | None,
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the variables of a process in the order of a pod; `secrets` is the folder of its secrets.
+        """Return the variables of a process in the order of a pod, and those that ``$(NAME)`` may reference.
 
-        `attempt` is the number of earlier tries, None if it changes or is unknown. The second map has the variables
-        that ``$(NAME)`` may reference: none from an image or a node.
-
-        Raises SpecError for a value that only a cluster knows.
+        `attempt` is the number of earlier tries, None if it changes or is unknown. Raises SpecError for a value that
+        only a cluster knows.
         """
         experiment, caller, pod = self._experiment, self._machine.caller_env, replica.pod.name
         ref = ProcessRef(pod, name)
@@ -114,7 +111,7 @@ class Environments:
                 Fact.REPLICAS: str(replica.count),
                 Fact.RUN: self._machine.run_id,
                 Fact.CONFIG_DIR: config_dir(self._machine),
-                Fact.SECRETS_DIR: secrets,
+                Fact.SECRETS_DIR: secrets_dir(experiment, ref, self._machine),
                 Fact.ATTEMPT: attempt,
             },
             self.addresses,

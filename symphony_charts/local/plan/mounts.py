@@ -53,7 +53,12 @@ def config_dir(machine: Machine) -> str:
     return CONFIG_DIR if machine.has_namespace else f"{machine.run_dir}/files/config"
 
 
-def secrets_folder(experiment: Experiment, ref: ProcessRef) -> str:
+def secrets_dir(experiment: Experiment, ref: ProcessRef, machine: Machine) -> str:
+    """Return the folder of the secrets of a process, as it sees it."""
+    return SECRETS_DIR if machine.has_namespace else f"{machine.run_dir}/{_secrets_folder(experiment, ref)}"
+
+
+def _secrets_folder(experiment: Experiment, ref: ProcessRef) -> str:
     """Return the folder, in that of the run, with the secrets of a process: its own if some secrets are restricted."""
     is_own = any(secret.only for secret in experiment.secrets)
     return f"files/secrets.{ref.pod}.{ref.process}" if is_own else "files/secrets"
@@ -84,10 +89,7 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
 
 
 def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Bind]:
-    """Yield the volumes of one process of the replica `pod`.
-
-    Raises SpecError for a volume that only a cluster has and that has no `local` replacement.
-    """
+    """Yield the volumes of one process of the replica `pod`. Raises SpecError for one that only a cluster has."""
     for number, mount in enumerate(mounts):
         sub_path = ""
         if mount.local is not None:
@@ -142,7 +144,7 @@ def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, mach
 
 def process_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
     """Return the secrets folder of one process if it has its own, and its files at other places."""
-    folder = f"{machine.run_dir}/{secrets_folder(experiment, ref)}"
+    folder = f"{machine.run_dir}/{_secrets_folder(experiment, ref)}"
     is_own = any(secret.only for secret in experiment.secrets)
     files = (
         Bind(source=f"{folder}/{key_of(secret)}", target=at.rstrip("/"), read_only=True)
@@ -163,7 +165,7 @@ def _secret_files(experiment: Experiment, machine: Machine) -> Iterator[File]:
     places = [("files/secrets", secret) for secret in secrets if not secret.only]
     if len(places) < len(secrets):
         for ref, _ in processes_of(experiment):
-            folder = secrets_folder(experiment, ref)
+            folder = _secrets_folder(experiment, ref)
             places += [(folder, secret) for secret in secrets if _may_see(secret, ref)]
     for folder, secret in places:
         yield File(path=f"{folder}/{key_of(secret)}", content=machine.secrets[key_of(secret)], mode=0o644)
@@ -295,23 +297,15 @@ def helper_plan(
 ) -> dict[str, Any]:
     """Return the input of `local.mounts.mounter`; `paths` maps targets to their places in the experiment."""
 
-    def rows(binds: Sequence[Bind]) -> list[dict[str, object]]:
-        return [
-            {
-                "source": bind.volume,
-                "sub_path": bind.sub_path,
-                "at": bind.target,
-                "read_only": bind.read_only,
-                "path": paths.get(bind.target, ""),
-            }
-            for bind in binds
-        ]
+    def row(bind: Bind) -> dict[str, object]:
+        place = {"source": bind.volume, "sub_path": bind.sub_path, "at": bind.target}
+        return {**place, "read_only": bind.read_only, "path": paths.get(bind.target, "")}
 
     return {
         "scratch": f"{run_dir}/scratch",
         "journal": journal,
-        "targets": rows(targets),
-        "prepare": [rows(binds) for binds in prepare],
+        "targets": [row(bind) for bind in targets],
+        "prepare": [[row(bind) for bind in binds] for binds in prepare],
     }
 
 

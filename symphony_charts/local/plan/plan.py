@@ -20,10 +20,9 @@ from symphony_charts.local.plan.mounts import (
     mount_binds,
     process_secrets,
     relocation_note,
-    secrets_folder,
     with_local_paths,
 )
-from symphony_charts.local.plan.readiness import Order, checks_of
+from symphony_charts.local.plan.readiness import checks_of, waits_of
 from symphony_charts.local.plan.records import (
     AtEnd,
     Check,
@@ -47,7 +46,6 @@ from symphony_charts.spec.checks.pods import UNLIMITED
 from symphony_charts.spec.environment import entry_point, expand
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, pods_that_end, processes_of, retries_of
-from symphony_charts.spec.sources import SECRETS_DIR
 from symphony_charts.spec.variable_names import not_handed_on, shell_argv
 
 # The default grace period of a pod in Kubernetes, in seconds.
@@ -55,10 +53,7 @@ _GRACE_S = 30
 
 
 def make_plan(experiment: Experiment, services: Sequence[Service], machine: Machine) -> LocalPlan:
-    """Plan all processes of `experiment` here: argv, environment, files, order and policies.
-
-    Raises SpecError with every process that cannot run on one machine, and the reason.
-    """
+    """Plan all processes of `experiment` here. Raises SpecError with every process that cannot run, and the reason."""
     context = _Context(experiment, services, machine)
     replicas, files, planned = context.replicas, context.files, context.plan_all()
     names = host_names(replicas, machine)
@@ -114,7 +109,7 @@ class _Context:
         self.pods_that_end = pods_that_end(experiment)
         self.names = {ref.process for ref, _ in processes_of(experiment)}
         self.environments = Environments(experiment, services, machine, self.replicas)
-        self.order = Order(experiment, services, self.replicas)
+        self.waits = waits_of(experiment, services, self.replicas)
 
     def plan_all(self) -> list[PlannedProcess]:
         """Plan every process in slot order. Raises SpecError with all that cannot run here."""
@@ -154,7 +149,6 @@ class _Context:
             process = with_local_paths(process, (*self.files.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
         gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
-        folder = SECRETS_DIR if machine.has_namespace else f"{machine.run_dir}/{secrets_folder(experiment, ref)}"
         is_service = isinstance(process, Process) and process.lifecycle == "service"
         retries = retries_of(experiment, replica.pod)
         restart = _restart(replica.pod, retries, is_service=is_service)
@@ -164,7 +158,7 @@ class _Context:
         counts_tries = ends and is_tried_again
         # Steps and services get the number, too, as in a Job, but always 0: here they are not retried with their pod.
         attempt = "0" if replica.pod.is_finite and not counts_tries else None
-        env, named = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
+        env, named = self.environments.of(process, name, replica, tty=tty, gpus=gpus, attempt=attempt)
         entry = entry_point(process)
         if not entry.command:
             what = f'process "{name}" has no command: it starts the one of its image, and local runs use no images'
@@ -193,7 +187,7 @@ class _Context:
             cwd=str(PurePosixPath(machine.spec_dir) / cwd),
             tty=tty,
             address=replica.address,
-            waits=tuple(self.order.waits_of(ref)) if isinstance(process, Process) else (),
+            waits=tuple(self.waits[ref]) if isinstance(process, Process) else (),
             checks=tuple(check for check in checks if check.role == "ready"),
             health=tuple(check for check in checks if check.role != "ready"),
             restart=restart,

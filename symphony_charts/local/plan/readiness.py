@@ -121,41 +121,35 @@ def _fault(what: str, path: str) -> SpecError:
 Node = TypeVar("Node", bound=Hashable)
 
 
-class Order:
-    """The slots of all processes, replica by replica, and the waits of each process."""
+def waits_of(
+    experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]
+) -> dict[ProcessRef, list[Wait]]:
+    """Return the waits of each process: for those it is `after` (services: until ready), and for its listeners.
 
-    def __init__(self, experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]) -> None:
-        self._experiment = experiment
-        self._processes = dict(processes_of(experiment))
-        self._slots: dict[ProcessRef, list[int]] = {}
-        slots = count()
-        for pod in [replica.pod for replica in replicas]:
-            for name in [*steps_of(experiment, pod), *pod.processes]:
-                self._slots.setdefault(ProcessRef(pod.name, name), []).append(next(slots))
-        is_ordered = experiment.local.start == "in-order"
-        self._listeners = {service.name: service.listener for service in services if is_ordered}
-        # Each process waits for the listeners it connects to, but not for those that wait for it in turn.
-        connects: dict[ProcessRef, list[ProcessRef]] = {}
-        strict: dict[ProcessRef, list[ProcessRef]] = {}
-        for ref, process in self._processes.items():
-            targets = [self._listeners[service] for service in process.connects if service in self._listeners]
-            connects[ref] = [target for target in dict.fromkeys(targets) if target != ref]
-            strict[ref] = [find_process(experiment, other) for other in process.after]
-        self._dialled_first = without_cycles(connects, strict)
-
-    def waits_of(self, ref: ProcessRef) -> Iterator[Wait]:
-        """Yield the waits of a process: for those it is `after` (services: until ready), and for its listeners."""
-        for name in self._processes[ref].after:
-            other = find_process(self._experiment, name)
-            is_service = self._processes[other].lifecycle == "service"
-            # Without replicas there is nothing to wait for.
-            for slot in self._slots.get(other, []):
-                yield Wait(slot=slot, until="ready" if is_service else "done")
-        services = self._processes[ref].connects
-        for other in self._dialled_first[ref]:
-            service = next((name for name in services if self._listeners.get(name) == other), "")
-            for slot in self._slots.get(other, []):
-                yield Wait(slot=slot, until="ready", service=service)
+    The slots are in the order of `replicas`. A process without replicas is not awaited.
+    """
+    processes, slots, numbers = dict(processes_of(experiment)), dict[ProcessRef, list[int]](), count()
+    for pod in [replica.pod for replica in replicas]:
+        for name in [*steps_of(experiment, pod), *pod.processes]:
+            slots.setdefault(ProcessRef(pod.name, name), []).append(next(numbers))
+    is_ordered = experiment.local.start == "in-order"
+    listeners = {service.name: service.listener for service in services if is_ordered}
+    connects: dict[ProcessRef, list[ProcessRef]] = {}
+    strict: dict[ProcessRef, list[ProcessRef]] = {}
+    for ref, process in processes.items():
+        targets = dict.fromkeys(listeners[service] for service in process.connects if service in listeners)
+        connects[ref] = [target for target in targets if target != ref]
+        strict[ref] = [find_process(experiment, other) for other in process.after]
+    waits: dict[ProcessRef, list[Wait]] = {ref: [] for ref in processes}
+    for ref, others in strict.items():
+        for other in others:
+            until: Literal["ready", "done"] = "ready" if processes[other].lifecycle == "service" else "done"
+            waits[ref] += [Wait(slot=slot, until=until) for slot in slots.get(other, [])]
+    for ref, others in without_cycles(connects, strict).items():
+        for other in others:
+            service = next(name for name in processes[ref].connects if listeners.get(name) == other)
+            waits[ref] += [Wait(slot=slot, until="ready", service=service) for slot in slots.get(other, [])]
+    return waits
 
 
 def without_cycles(

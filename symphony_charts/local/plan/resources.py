@@ -9,7 +9,7 @@ Guide, "CUDA Environment Variables", and MIG User Guide, "Running CUDA Applicati
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import cycle, islice
 
 from msgspec import Struct
@@ -55,10 +55,7 @@ def gpu_requests(experiment: Experiment) -> dict[str, int]:
 
 
 def parse_gpus(listing: str) -> tuple[Gpu, ...]:
-    """Return the GPUs from the output of ``nvidia-smi -L``; one with MIG is listed as its instances.
-
-    Raises ValueError for other texts.
-    """
+    """Return the GPUs in the text of ``nvidia-smi -L``; one with MIG is its instances. Raises ValueError."""
     gpus: list[Gpu] = []
     for line in filter(None, map(_LISTED.match, listing.splitlines())):
         if line["index"]:
@@ -141,29 +138,25 @@ def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
 
 def scope_words(limits: Sequence[Limit], limiter: Limiter) -> tuple[str, ...]:
     """Return the command that starts another one in a scope with `limits`; empty if systemd enforces none of them."""
-    properties = list(_properties([limit for limit in limits if limit.by == "systemd"]))
+    properties: list[str] = []
+    for limit in limits:
+        if limit.by == "systemd" and limit.resource == "memory":
+            # Kubernetes nodes have no swap.
+            properties += ["-p", f"MemoryMax={limit.amount}", "-p", "MemorySwapMax=0"]
+        elif limit.by == "systemd":
+            properties += ["-p", f"CPUQuota={max(1, limit.amount) / 10:g}%"]
     if not properties:
         return ()
-    words = [word for text in properties for word in ("-p", text)]
-    return (*limiter.scope, *words, "--", "/usr/bin/env", "-u", "XDG_RUNTIME_DIR")
-
-
-def _properties(limits: Sequence[Limit]) -> Iterator[str]:
-    for limit in limits:
-        if limit.resource == "memory":
-            yield f"MemoryMax={limit.amount}"
-            # Kubernetes nodes have no swap.
-            yield "MemorySwapMax=0"
-        else:
-            yield f"CPUQuota={max(1, limit.amount) / 10:g}%"
+    return (*limiter.scope, *properties, "--", "/usr/bin/env", "-u", "XDG_RUNTIME_DIR")
 
 
 def limits_note(experiment: Experiment, limiter: Limiter) -> tuple[str, ...]:
     """Return notes on limits that are not as strict as in a pod."""
     if not experiment.local.limits:
         return ()
-    asked = [limit for _, process in processes_of(experiment) for limit in limits_of(process, _EVERYTHING)]
-    asked += [limit for step in experiment.prepare.values() for limit in limits_of(step, _EVERYTHING)]
+    programs: list[Process | Step] = [process for _, process in processes_of(experiment)]
+    programs += experiment.prepare.values()
+    asked = [limit for program in programs for limit in limits_of(program, _EVERYTHING)]
     rlimits = [limit for limit in asked if limiter.by.get(limit.resource) == "rlimit"]
     lost = [limit for limit in asked if limit.resource not in limiter.by]
     parts = ["memory limits are rlimits, which apply to each process of a program separately"] if rlimits else []
