@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.system.files import closing, file_system_of
+from symphony_charts.system.files import closing, existing, file_system_of
 from symphony_charts.system.user_folders import open_in_runtime_dir, runtime_dir, state_dir
 
 if sys.platform != "win32":
@@ -120,10 +120,7 @@ def hold_liveness_lock(path: Path) -> int | None:
 
 
 def is_liveness_lock_held(path: Path) -> bool | None:
-    """Return True if any program, here or elsewhere, holds the liveness lock `path`, without taking the lock.
-
-    None if the file system does not report it. A missing file is not held.
-    """
+    """Return True if a program holds the liveness lock `path`, here or elsewhere; None if that is unknown."""
     try:
         with closing(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as descriptor:
             answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
@@ -137,9 +134,7 @@ def is_liveness_lock_held(path: Path) -> bool | None:
 
 def is_locked_across_machines() -> bool:
     """Return True if `experiment_lock` also excludes other machines that share this state folder."""
-    folder = state_dir()
-    while not folder.exists():
-        folder = folder.parent
+    folder = existing(state_dir())
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             _has_set(file.fileno(), fcntl.F_WRLCK)

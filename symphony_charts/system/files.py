@@ -86,12 +86,15 @@ def flush_folder(folder: Path) -> None:
 _LEAST = 1 << 16
 
 
+def existing(folder: Path) -> Path:
+    """Return the folder, or its first existing parent."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
 def full_disk(folder: Path) -> str:
     """Return the resource that the disk of `folder`, or of its first existing parent, lacks; empty if none."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
     try:
-        facts = os.statvfs(folder)
+        facts = os.statvfs(existing(folder))
     except OSError:
         return ""
     blocks, files = (facts.f_bfree, facts.f_ffree) if os.geteuid() == 0 else (facts.f_bavail, facts.f_favail)

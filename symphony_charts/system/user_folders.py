@@ -25,17 +25,15 @@ def state_dir() -> Path:
 
     The path is absolute and without links, since it identifies runs. Raises ToolFailed without a home.
     """
-    chosen = os.environ.get("SYMPH_STATE_DIR")
-    if chosen:
+    if chosen := os.environ.get("SYMPH_STATE_DIR"):
         return Path(os.path.realpath(chosen))
     base = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
         # The XDG specification requires relative paths to be ignored.
         state = (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "symph"
     except RuntimeError as error:
-        raise ToolFailed(
-            "this user has no home folder", next="set HOME, or SYMPH_STATE_DIR to a folder for state"
-        ) from error
+        step = "set HOME, or SYMPH_STATE_DIR to a folder for state"
+        raise ToolFailed("this user has no home folder", next=step) from error
     return Path(os.path.realpath(state))
 
 

@@ -95,9 +95,6 @@ class GpuMeter:
         )
 
 
-_DRIVER = Path("/dev/nvidiactl")
-
-
 @contextlib.contextmanager
 def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
     """Yield the GPUs of each process of a new run, which must be live at the end of the block: then it holds them.
@@ -108,7 +105,7 @@ def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
     requests = gpu_requests(experiment)
     if not requests:
         unused = "this machine has GPUs, but no process requests one, so no process sees them; request one: `gpus: 1`"
-        yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
+        yield Gpus(notes=(unused,) if Path("/dev/nvidiactl").exists() else ())
         return
     with file_locks.exclusive("gpus"):
         yield _choose(experiment.name, requests, share=share)
@@ -132,9 +129,8 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
     asked = gpu_requests(experiment)
     other = [name for name in {**ids, **asked} if len(ids.get(name, ())) != asked.get(name, 0)]
     if other:
-        what = (
-            f'experiment "{run.experiment}" runs with another number of GPUs for {", ".join(other)} than its spec now'
-        )
+        names = ", ".join(other)
+        what = f'experiment "{run.experiment}" runs with another number of GPUs for {names} than its spec now'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=plan.is_sharing_gpus)
 

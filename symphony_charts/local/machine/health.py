@@ -19,6 +19,7 @@ from symphony_charts.local.machine.gpus import gpus_seen, held_gpus
 from symphony_charts.local.machine.machine import find_limiter, namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.file_locks import is_locked_across_machines
+from symphony_charts.system.files import existing
 from symphony_charts.system.user_folders import (
     check_private,
     elsewhere,
@@ -139,13 +140,9 @@ def _descriptors() -> Capability:
 
 
 def _folder(name: str, path: Path) -> Capability:
-    if os.access(_existing(path), os.W_OK):
+    if os.access(existing(path), os.W_OK):
         return _ok(f"{name} folder", str(path))
     return _missing(f"{name} folder", f"{path}: not writable", f"set SYMPH_{name.upper()}_DIR")
-
-
-def _existing(path: Path) -> Path:
-    return next(folder for folder in (path, *path.parents) if folder.exists())
 
 
 def _runtime() -> Capability:
@@ -158,7 +155,7 @@ def _runtime() -> Capability:
 
 def _logs() -> Iterator[Capability]:
     try:
-        with tempfile.NamedTemporaryFile(dir=_existing(state_dir())) as file:
+        with tempfile.NamedTemporaryFile(dir=existing(state_dir())) as file:
             file.write(b"\n" * 4096)
             file.flush()
             LogFile(Path(file.name)).cut(1)

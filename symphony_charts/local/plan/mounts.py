@@ -110,11 +110,7 @@ def created_host_paths(experiment: Experiment) -> set[str]:
 
 
 def lost_writes(experiment: Experiment, mounts: Sequence[Mount], machine: Machine) -> Iterator[Problem]:
-    """Yield the persistent volumes of a process whose writes would be lost where nothing can be mounted.
-
-    These are persistent volumes mounted inside a temporary one: a program that uses the path through the outer volume
-    writes into the outer one.
-    """
+    """Yield persistent volumes inside of temporary ones: without mounts, programs would write into the outer ones."""
     if machine.has_namespace or machine.claims_dir.startswith(f"{machine.run_dir}/"):
         return
     for number, mount in enumerate(mounts):

@@ -23,16 +23,7 @@ from symphony_charts.local.plan.mounts import (
     with_local_paths,
 )
 from symphony_charts.local.plan.readiness import checks_of, waits_of
-from symphony_charts.local.plan.records import (
-    AtEnd,
-    Check,
-    Checkout,
-    LocalPlan,
-    Machine,
-    PlannedProcess,
-    Restart,
-    Wait,
-)
+from symphony_charts.local.plan.records import AtEnd, Check, Checkout, LocalPlan, Machine, PlannedProcess, Restart, Wait
 from symphony_charts.local.plan.replicas import (
     Replica,
     local_process,

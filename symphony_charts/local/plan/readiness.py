@@ -124,10 +124,7 @@ Node = TypeVar("Node", bound=Hashable)
 def waits_of(
     experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]
 ) -> dict[ProcessRef, list[Wait]]:
-    """Return the waits of each process: for those it is `after` (services: until ready), and for its listeners.
-
-    The slots are in the order of `replicas`. A process without replicas is not awaited.
-    """
+    """Return the waits of each process: for those it is `after` (services: until ready), and for its listeners."""
     processes, slots, numbers = dict(processes_of(experiment)), dict[ProcessRef, list[int]](), count()
     for pod in [replica.pod for replica in replicas]:
         for name in [*steps_of(experiment, pod), *pod.processes]:

@@ -133,10 +133,7 @@ class File(_Private, frozen=True, kw_only=True):
 
 
 class Bind(Struct, frozen=True, kw_only=True):
-    """A mount of `source` (an absolute path of this machine) at the absolute path `target`.
-
-    `sub_path` is the end of `source` that lies inside the volume, and may not lead out of it.
-    """
+    """A mount of `source` at `target`, both absolute; `sub_path`, the end of `source`, may not leave the volume."""
 
     source: str
     target: str
