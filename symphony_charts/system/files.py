@@ -156,7 +156,7 @@ def mount_of(descriptor: int) -> int:
 
 
 def file_system_of(path: Path) -> FileSystem:
-    """Return the file system of `path`, with an unknown type if the kernel does not report it. Raises OSError."""
+    """Return the file system of `path`, with an empty type if it is not among the mounts. Raises OSError."""
     with closing(os.open(path, os.O_PATH | os.O_CLOEXEC)) as descriptor:
         number = mount_of(descriptor)
     return next((one for one in mounted() if one.number == number), FileSystem(type="", options=frozenset()))

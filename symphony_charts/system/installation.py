@@ -51,7 +51,7 @@ def pinned_source(record: Mapping[str, object] | None = None) -> str | None:
         where = f"{vcs.get('vcs')}+{url}@{vcs.get('commit_id')}" + (f"#subdirectory={folder}" if folder else "")
     elif isinstance(archive, dict):
         hashes = archive.get("hashes")
-        new = str(hashes.get("sha256", "")) if isinstance(hashes, dict) else ""
+        new = hashes.get("sha256") if isinstance(hashes, dict) else None
         where = f"{url}#sha256={new or str(archive.get('hash', '')).removeprefix('sha256=')}"
     else:
         return None

@@ -15,7 +15,7 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -301,19 +301,19 @@ def holders(path: Path) -> list[int]:
     """Return the pids of all other processes here that have the file `path` open, as far as we may see that."""
     with contextlib.suppress(OSError):
         wanted = path.stat()
-        return [pid for pid in holders_of(wanted.st_dev, wanted.st_ino) if pid != os.getpid()]
+        pids = openers(lambda descriptor: os.path.samestat(descriptor.stat(), wanted))
+        return [pid for pid in pids if pid != os.getpid()]
     return []
 
 
-def holders_of(device: int, inode: int) -> Iterator[int]:
-    """Yield the pids of the processes here that have this file or socket open, as far as we may see that."""
+def openers(is_wanted: Callable[[Path], bool]) -> Iterator[int]:
+    """Yield the pids of the processes here that have a wanted descriptor (``/proc/PID/fd/NUMBER``) open."""
     for pid in filter(str.isdigit, os.listdir(PROC)):  # noqa: PTH208 - names only
         with contextlib.suppress(OSError):
             for descriptor in (PROC / pid / "fd").iterdir():
                 # A descriptor may be closed meanwhile.
                 with contextlib.suppress(OSError):
-                    facts = descriptor.stat()
-                    if (facts.st_dev, facts.st_ino) == (device, inode):
+                    if is_wanted(descriptor):
                         yield int(pid)
                         break
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import socket
 import struct
 import sys
 from collections.abc import Iterator
 
-from symphony_charts.system.processes import PROC, command_line, environment, holders_of
+from symphony_charts.system.processes import PROC, command_line, environment, openers
 
 if sys.platform != "win32":
     import pwd
@@ -47,13 +46,13 @@ def holder_of(address: str, port: int) -> str:
     """
     for where, number, uid, inode in _listeners():
         if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
-            pid = _owner(inode)
+            pid = _owner(f"socket:[{inode}]")
             who = f"pid {pid} ({_command(pid)}){_experiment(pid)}" if pid else f"a process of {_user(uid)}"
             return f"{who}, listening on {f'[{where}]' if ':' in where else where}:{port}"
     return ""
 
 
-def _listeners() -> Iterator[tuple[str, int, int, int]]:
+def _listeners() -> Iterator[tuple[str, int, int, str]]:
     """Yield address, port, user id and socket inode of all listening sockets; format: proc(5), /proc/net/tcp."""
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
@@ -61,7 +60,7 @@ def _listeners() -> Iterator[tuple[str, int, int, int]]:
                 fields = line.split()
                 if fields[3] == _LISTENING:
                     address, _, port = fields[1].partition(":")
-                    yield _address(address), int(port, 16), int(fields[7]), int(fields[9])
+                    yield _address(address), int(port, 16), int(fields[7]), fields[9]
 
 
 def _address(text: str) -> str:
@@ -71,10 +70,8 @@ def _address(text: str) -> str:
     return socket.inet_ntop(family, struct.pack(f"={len(words)}I", *words)).removeprefix("::ffff:")
 
 
-def _owner(inode: int) -> int:
-    with socket.socket() as probe:
-        # All sockets are files of one device.
-        return next(holders_of(os.fstat(probe.fileno()).st_dev, inode), 0)
+def _owner(link: str) -> int:
+    return next(openers(lambda descriptor: str(descriptor.readlink()) == link), 0)
 
 
 def _command(pid: int) -> str:
