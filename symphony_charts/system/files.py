@@ -229,9 +229,8 @@ def refuse_left(what: str, left: list[str]) -> None:
     """Raise Conflict, after everything else is copied, if entries were left out."""
     if left:
         names = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
-        raise Conflict(
-            f"{what} was copied without {names}", next="copy these by hand: symph copies only files, folders and links"
-        )
+        step = "copy these by hand: symph copies only files, folders and links"
+        raise Conflict(f"{what} was copied without {names}", next=step)
 
 
 def _is_below(path: PurePosixPath) -> bool:

@@ -28,9 +28,8 @@ def check_pinned(where: str) -> str:
         raise UsageError(f"{where!r} does not pin a commit or a hash", "--install-from", f"give {FORMS}")
     place = urlsplit(where.removeprefix("git+"))
     if place.password or (place.username and place.scheme == "https"):
-        raise UsageError(
-            "the address contains a password, and symph would write it to Git", "--install-from", "remove the password"
-        )
+        what = "the address contains a password, and symph would write it to Git"
+        raise UsageError(what, "--install-from", "remove the password")
     return where
 
 

@@ -26,7 +26,7 @@ from symphony_charts.spec.model import Experiment
 from symphony_charts.system import file_locks, subprocess_runner
 
 
-def _holders() -> dict[str, dict[str, bool]]:
+def gpu_holders() -> dict[str, dict[str, bool]]:
     """Return the holders of each GPU: the runs that have not ended, and True for those that share it.
 
     Once a run has its result, processes that have ended with it hold none.
@@ -49,11 +49,6 @@ def _ended_slots(run: Run) -> set[int]:
         if state.ended is not None:
             return {process.slot for process in state.processes if process.phase in ("done", "failed", "stopped")}
     return set()
-
-
-def held_gpus() -> set[str]:
-    """Return the ids of all GPUs that runs hold."""
-    return set(_holders())
 
 
 _QUERY = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used", "--format=csv,noheader,nounits")
@@ -147,7 +142,7 @@ def gpus_seen() -> tuple[Gpu, ...]:
 
 
 def _choose(name: str, requests: Mapping[str, int], *, share: bool) -> Gpus:
-    seen, holders = gpus_seen(), _holders()
+    seen, holders = gpus_seen(), gpu_holders()
     free = [gpu for gpu in seen if all(share and is_sharing for is_sharing in holders.get(gpu.id, {}).values())]
     taken = [gpu for gpu in seen if gpu not in free]
     held = "; ".join(f"GPU {gpu.index} is in use by {' and '.join(holders[gpu.id])}" for gpu in taken)

@@ -15,7 +15,7 @@ from pathlib import Path
 from symphony_charts.backend.status import Capability
 from symphony_charts.errors import ToolFailed
 from symphony_charts.local.logs import LogFile
-from symphony_charts.local.machine.gpus import gpus_seen, held_gpus
+from symphony_charts.local.machine.gpus import gpu_holders, gpus_seen
 from symphony_charts.local.machine.machine import find_limiter, namespace_prefix
 from symphony_charts.system import subprocess_runner
 from symphony_charts.system.file_locks import is_locked_across_machines
@@ -128,7 +128,7 @@ def _gpus() -> Iterator[Capability]:
         except ToolFailed as error:
             yield _warning("gpus", error.what, "run: nvidia-smi")
             return
-        held = len(held_gpus() & {gpu.id for gpu in seen})
+        held = len(gpu_holders().keys() & {gpu.id for gpu in seen})
         yield _ok("gpus", f"{len(seen)} visible, {held} used by runs")
 
 

@@ -182,9 +182,8 @@ def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: s
     if isinstance(volume, (SecretVolume, ConfigVolume)) and volume.local:
         return volume.local
     what = f'volume "{mount.volume}" exists only on a cluster'
-    raise SpecError(
-        [Problem(what=what, path=path, next="set `local: FOLDER`, a folder of this machine to use instead")]
-    )
+    step = "set `local: FOLDER`, a folder of this machine to use instead"
+    raise SpecError([Problem(what=what, path=path, next=step)])
 
 
 def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:

@@ -52,7 +52,7 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
     ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
     folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
     folders -= {f"{machine.run_dir}/{file.path}" for file in files.files}
-    folders |= {bind.volume for bind in binds if bind.volume in created_host_paths(experiment)}
+    folders |= {bind.volume for bind in binds} & created_host_paths(experiment)
     return LocalPlan(
         experiment=experiment.name,
         processes=tuple(planned),

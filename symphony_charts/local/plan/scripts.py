@@ -198,9 +198,8 @@ def _window(process: PlannedProcess, run_dir: str, how: str) -> list[str]:
 
 def _pane(process: PlannedProcess, run_dir: str, how: str) -> list[str]:
     # Command words are not expanded as formats.
-    scope = "".join(
-        f"'{_matching(_PLAIN_WORD, word, repr(word), 'set `local: {limits: false}`')}' " for word in process.scope
-    )
+    step = "set `local: {limits: false}`"
+    scope = "".join(f"'{_matching(_PLAIN_WORD, word, repr(word), step)}' " for word in process.scope)
     run_dir = quote_path(run_dir)
     program = f"{scope}/bin/sh '{run_dir}/wrapper.sh' '{run_dir}/p/{process.slot}'"
     return [f"{how} -c / {program}", f"set-option -p @slot {process.slot}"]
