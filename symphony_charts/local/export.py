@@ -19,10 +19,7 @@ from symphony_charts.local.plan.scripts import check_path, quote, start_script
 
 
 class Export(Struct, frozen=True, kw_only=True):
-    """`main` is the file for the other runner, `files` maps relative paths to content and mode, `notes` are for users.
-
-    `start` is the command line that starts it, for display.
-    """
+    """The file `main` for another runner, the content and mode of all `files`, and the command line that starts it."""
 
     main: str
     files: Mapping[str, tuple[bytes, int]]
@@ -74,15 +71,9 @@ def _run_script(plan: LocalPlan, process: PlannedProcess, folder: str, *, keeps_
         lines += _wait_lines(plan.processes[wait.slot], wait.until)
     if not keeps_status:
         return "\n".join([*lines, ". ./start"]) + "\n"
-    lines += [
-        # Unlike an ignored signal, an empty handler is not inherited by the process.
-        "trap : HUP INT TERM",
-        "(. ./start)",
-        "status=$?",
-        "echo $status >exit.new && mv exit.new exit",
-        "exit $status",
-    ]
-    return "\n".join(lines) + "\n"
+    # Unlike an ignored signal, an empty handler is not inherited by the process.
+    lines += ["trap : HUP INT TERM", "(. ./start)", "status=$?", "echo $status >exit.new && mv exit.new exit"]
+    return "\n".join([*lines, "exit $status"]) + "\n"
 
 
 def _wait_lines(other: PlannedProcess, until: str) -> Iterator[str]:
@@ -147,10 +138,8 @@ def _process(plan: LocalPlan, process: PlannedProcess, folder: str) -> dict[str,
     if process.tty:
         entry["is_tty"] = True
     if process.waits:
-        entry["depends_on"] = {
-            label_of(plan.processes[wait.slot]): {"condition": _condition(plan.processes[wait.slot], wait.until)}
-            for wait in process.waits
-        }
+        awaited = [(plan.processes[wait.slot], wait.until) for wait in process.waits]
+        entry["depends_on"] = {label_of(other): {"condition": _condition(other, until)} for other, until in awaited}
     if process.checks:
         entry["readiness_probe"] = _probe(process.checks)
     return entry

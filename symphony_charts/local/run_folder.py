@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from symphony_charts.errors import Conflict, Problem, SpecError
 from symphony_charts.local.mounts.helper import helper_command, points_journal
-from symphony_charts.local.mounts.mount_points import open_beneath
+from symphony_charts.local.mounts.mount_points import opened_beneath
 from symphony_charts.local.plan.environment import HOSTS_FILE
 from symphony_charts.local.plan.mounts import MountSets, helper_plan, is_for_mount, mount_sets
 from symphony_charts.local.plan.records import LocalPlan, PlannedProcess, RunMounts
@@ -75,7 +75,8 @@ def make_sub_paths(plan: LocalPlan) -> None:
     problems = []
     for bind in sorted(binds, key=lambda bind: bind.source):
         try:
-            os.close(open_beneath(bind.volume, bind.sub_path))
+            with opened_beneath(bind.volume, bind.sub_path):
+                pass
         except OSError as error:
             problems.append(Problem(what=f"cannot use {bind.source} for {bind.target}: {error.strerror}"))
     if problems:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from symphony_charts.local.plan.scripts import quote, read_environment
 from symphony_charts.local.runs import find_run, find_slots
 from symphony_charts.spec import files
 from symphony_charts.spec.model import Experiment
-from symphony_charts.spec.pods import ProcessRef, allocate, pods_of
+from symphony_charts.spec.pods import ProcessRef, allocate
 from symphony_charts.spec.variable_names import is_shell_name
 
 
@@ -39,14 +38,12 @@ def of_run(experiment: str | None, process: str | None) -> Environment:
     planned = _only(plan, process)
     script = (run.process_dir(planned.slot) / "start").read_text(encoding="utf-8")
     env = read_environment(script)
-    saved = load_saved(run)
-    ref = _ref(saved.experiment, planned.pod, planned.process)
     contents = {path.name: path.read_bytes() for path in (run.folder / "files").glob("secrets*/*")}
     return Environment(
         experiment=run.experiment,
         process=planned.name,
         env=env,
-        secret=secret_names(saved.experiment, ref, env, contents),
+        secret=_secret(load_saved(run).experiment, planned, env, contents),
         has_preamble="symph: preamble failed" in script,
     )
 
@@ -61,22 +58,22 @@ def of_spec(path: str, process_name: str | None, changes: Sequence[str] = ()) ->
         experiment=plan.experiment,
         process=process.name,
         env=process.env,
-        secret=_secret(spec.experiment, process, read_secrets(spec.experiment.secrets, folder)),
+        secret=_secret(spec.experiment, process, process.env, read_secrets(spec.experiment.secrets, folder)),
         has_preamble=bool(process.preamble),
     )
 
 
 def shell_text(env: Mapping[str, str], masked: Collection[str]) -> str:
     """Return lines that a shell can source; `masked` variables and those with invalid shell names are comments."""
-    return "".join(f"{_shell_line(name, value, masked)}\n" for name, value in env.items())
-
-
-def _shell_line(name: str, value: str, masked: Collection[str]) -> str:
-    if name in masked:
-        return f"# export {name}={MASK}   (--show-secrets)"
-    if not is_shell_name(name):
-        return f"# a shell cannot set this: {json.dumps(f'{name}={value}', ensure_ascii=False)}"
-    return f"export {name}={quote(value)}"
+    lines = []
+    for name, value in env.items():
+        if name in masked:
+            lines.append(f"# export {name}={MASK}   (--show-secrets)\n")
+        elif is_shell_name(name):
+            lines.append(f"export {name}={quote(value)}\n")
+        else:
+            lines.append(f"# a shell cannot set this: {json.dumps(f'{name}={value}', ensure_ascii=False)}\n")
+    return "".join(lines)
 
 
 def plan_items(
@@ -86,7 +83,7 @@ def plan_items(
     secrets = read_secrets(experiment.secrets, folder)
     items: list[dict[str, object]] = []
     for process in plan.processes:
-        masked = frozenset() if shows_secrets else _secret(experiment, process, secrets)
+        masked = frozenset() if shows_secrets else _secret(experiment, process, process.env, secrets)
         items.append(
             {
                 "name": process.name,
@@ -118,10 +115,7 @@ def _only(plan: LocalPlan, name: str | None) -> PlannedProcess:
     return plan.processes[slots[0]]
 
 
-def _secret(experiment: Experiment, process: PlannedProcess, secrets: Mapping[str, bytes]) -> frozenset[str]:
-    return secret_names(experiment, _ref(experiment, process.pod, process.process), process.env, secrets)
-
-
-def _ref(experiment: Experiment, pod: str, process: str) -> ProcessRef:
-    pods = pods_of(experiment)
-    return ProcessRef(pod if pod in pods else re.sub(r"[-.]\d+$", "", pod), process)
+def _secret(
+    experiment: Experiment, process: PlannedProcess, env: Mapping[str, str], secrets: Mapping[str, bytes]
+) -> frozenset[str]:
+    return secret_names(experiment, ProcessRef(process.declared_pod, process.process), env, secrets)

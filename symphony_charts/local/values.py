@@ -19,7 +19,7 @@ from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import Values, sub
 from symphony_charts.spec.data import from_data, to_data
 from symphony_charts.spec.files import SpecFile
-from symphony_charts.spec.pods import Service, allocate
+from symphony_charts.spec.pods import allocate
 
 Record: TypeAlias = dict[str, Any]
 
@@ -28,11 +28,7 @@ _SEEN = ("command", "args", "env")
 
 
 def under_values(spec: SpecFile, overrides: Values) -> SpecFile:
-    """Return `spec` under `overrides`: its experiment, and the ports that its services keep.
-
-    Raises:
-        SpecError: The chart refuses a value, or a process of this machine cannot have it.
-    """
+    """Return `spec` under `overrides`. Raises SpecError if the chart or a process here cannot have a value."""
     if not overrides:
         return spec
     services = allocate(spec.experiment, spec.pins)
@@ -41,17 +37,21 @@ def under_values(spec: SpecFile, overrides: Values) -> SpecFile:
         values = merge_values(ValuesSchema(chart), overrides)
     except SpecError as error:
         raise SpecError(error.problems, at=_WHERE) from error
-    base, pins = dict(chart.values), dict(spec.pins)
-    data = to_data(spec.experiment)
-    problems = [
-        problem
-        for name in chart.draft.groups
-        for problem in _put_group(data, name, sub(base, "groups", name), sub(values, "groups", name))
-    ]
+    base, pins, data = dict(chart.values), dict(spec.pins), to_data(spec.experiment)
+    problems: list[Problem] = []
+    for name in chart.draft.groups:
+        problems += _put_group(data, name, sub(base, "groups", name), sub(values, "groups", name))
     if problems:
         raise SpecError(problems, at=_WHERE)
     for service in services:
-        _put_port(data, pins, service, int(sub(values, "services", service.name)["port"]))  # type: ignore[call-overload]  # the schema has checked it
+        port = int(sub(values, "services", service.name)["port"])  # type: ignore[call-overload]  # the schema has checked it
+        if port != service.port:
+            pins[service.name] = port
+            process = _process(data, *service.listener)
+            for field in ("binds", "exposes"):
+                # Do not pin a port that the spec fixes.
+                if process.get(field, {}).get(service.name) is not None:
+                    process[field][service.name] = port
     _put_workload(data, sub(base, "workload"), sub(values, "workload"))
     return replace(spec, experiment=from_data(data), lock=msgspec.structs.replace(spec.lock, ports=pins))
 
@@ -70,10 +70,8 @@ def _put_group(data: Record, name: str, base: Values, group: Values) -> Iterator
         changed = [key for key in _SEEN if after.get(key) != before.get(key)]
         if changed:
             path = f"groups.{name}.initContainers.{step}.{changed[0]}"
-            what = f"local runs cannot set {path} for a single group"
-            yield Problem(
-                what=what, path=path, next=f"set it for all groups: --spec-set prepare.{step}.{changed[0]}=..."
-            )
+            way = f"set it for all groups: --spec-set prepare.{step}.{changed[0]}=..."
+            yield Problem(what=f"local runs cannot set {path} for a single group", path=path, next=way)
     for process, values in sub(group, "containers").items():
         path = f"groups.{name}.containers.{process}"
         yield from _put_process(_process(data, name, process), sub(base, "containers", process), values, path)
@@ -95,17 +93,6 @@ def _put_process(process: Record, base: Values, values: Any, path: str) -> Itera
             yield Problem(what=what, path=f"{path}.env.{variable}", next="set it to a text")
         elif value != before.get(variable):
             env[variable] = printed(value)
-
-
-def _put_port(data: Record, pins: dict[str, int], service: Service, port: int) -> None:
-    if port == service.port:
-        return
-    pins[service.name] = port
-    process = _process(data, *service.listener)
-    for field in ("binds", "exposes"):
-        # Do not pin a port that the spec fixes.
-        if process.get(field, {}).get(service.name) is not None:
-            process[field][service.name] = port
 
 
 def _put_workload(data: Record, base: Values, values: Values) -> None:

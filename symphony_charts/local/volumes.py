@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,10 +22,7 @@ _MOST_FILES = 50_000
 
 
 class Volume(Struct, frozen=True, kw_only=True):
-    """A volume by its `folder`, its size, and its last use in seconds since 1970.
-
-    `bytes` is the counted size; with `is_more` there is more. `used_by` names the experiments that use it now.
-    """
+    """A volume: `bytes` are the counted ones (there are more with `is_more`), `used_by` the experiments that use it."""
 
     experiment: str
     name: str
@@ -65,9 +63,8 @@ def choose(volumes: Sequence[Volume], names: Sequence[str]) -> list[Volume]:
     if missing := [name for name, ones in fitting.items() if not ones]:
         raise NotFound(f"unknown volumes: {', '.join(missing)}", next=f"volumes of this machine: {known}")
     if several := [name for name, ones in fitting.items() if len(ones) > 1]:
-        raise NotFound(
-            f"several experiments have a volume {', '.join(several)}", next=f"give EXPERIMENT/VOLUME: {known}"
-        )
+        what = f"several experiments have a volume {', '.join(several)}"
+        raise NotFound(what, next=f"give EXPERIMENT/VOLUME: {known}")
     chosen = list({ones[0].full_name: ones[0] for ones in fitting.values()}.values())
     used = [f"{one.full_name} (by {', '.join(one.used_by)})" for one in chosen if one.used_by]
     if used:
@@ -98,10 +95,7 @@ def home() -> Path:
 
 
 def _folders(above: Path) -> list[Path]:
-    try:
-        return sorted(Path(entry.path) for entry in os.scandir(above) if entry.is_dir(follow_symlinks=False))
-    except FileNotFoundError:
-        return []
+    return sorted(path for path in above.glob("*") if path.is_dir() and not path.is_symlink())
 
 
 def _sources(plan: LocalPlan) -> set[Path]:
@@ -110,29 +104,26 @@ def _sources(plan: LocalPlan) -> set[Path]:
 
 def _volume(experiment: str, name: str, users: Sequence[tuple[str, Path]]) -> Volume:
     whole = home() / experiment / name
-    count, newest, is_more = _measure(whole / DATA)
-    used_by = sorted({user for user, path in users if path.is_relative_to(whole)})
+    total, newest, is_more = _measure(whole / DATA)
     return Volume(
         experiment=experiment,
         name=name,
         folder=whole / DATA,
-        bytes=count,
+        bytes=total,
         is_more=is_more,
         last_used=max(newest, _last_end(experiment, whole)),
-        used_by=tuple(used_by),
+        used_by=tuple(sorted({user for user, path in users if path.is_relative_to(whole)})),
     )
 
 
 def _last_end(experiment: str, whole: Path) -> float:
     """Return the time when the last run that used a volume ended or started; 0 if none is recorded."""
     for run in reversed(runs_of(experiment)):
-        try:
+        # A damaged run has no times; use those of the files.
+        with contextlib.suppress(SymphError):
             if any(path.is_relative_to(whole) for path in _sources(run.plan())):
                 state = run.state()
                 return state.ended or state.started
-        except SymphError:
-            # A damaged run has no times; use those of the files.
-            continue
     return 0.0
 
 
@@ -141,12 +132,10 @@ def _measure(folder: Path) -> tuple[int, float, bool]:
     total, newest, files = 0, 0.0, 0
     for top, _, names in os.walk(folder):
         for path in (top, *(f"{top}/{name}" for name in names)):
-            try:
+            with contextlib.suppress(OSError):
                 facts = os.lstat(path)
-            except OSError:
-                continue
-            total += facts.st_size if path != top else 0
-            newest = max(newest, facts.st_mtime)
+                total += facts.st_size if path != top else 0
+                newest = max(newest, facts.st_mtime)
         files += len(names)
         if files > _MOST_FILES:
             return total, newest, True

@@ -19,13 +19,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.system.files import file_system_of
-from symphony_charts.system.user_folders import open_owned, runtime_dir, runtime_folder, state_dir
+from symphony_charts.system.files import closing, existing, file_system_of
+from symphony_charts.system.user_folders import open_in_runtime_dir, runtime_dir, state_dir
 
 if sys.platform != "win32":
     import fcntl
 
 _EXPERIMENT_S = 5.0
+# To choose ports or GPUs for a run; checking out the Git volumes of another run may take this long.
+_CHOOSING_S = 600.0
 # The errors of a file system without such locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
 # Options with which NFS and Lustre do not share locks between machines.
@@ -41,30 +43,28 @@ def experiment_lock(name: str, doing: str, timeout_s: float = _EXPERIMENT_S) -> 
     lock of this machine is used. Raises Conflict naming the holder if it is not free within `timeout_s`.
     """
     path = state_dir() / "locks" / name
-    try:
-        descriptor = _open_lock(path)
-    except OSError as error:
-        raise _unusable(path, error) from error
-    try:
-        is_ours = _has_set_within(descriptor, timeout_s)
-    except OSError as error:
-        os.close(descriptor)
-        if error.errno not in _NO_LOCKS:
-            raise _unusable(path, error) from error
-        of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
-        with runtime_folder() as folder:
-            descriptor = open_owned(folder, f"{of_this_state}.{name}.lock")
-        is_ours = _has_set_within(descriptor, timeout_s)
-    if not is_ours:
-        holder = _holder(descriptor)
-        os.close(descriptor)
-        what = f'another command is changing experiment "{name}": {holder}'
-        raise Conflict(what, str(path), "wait until it ends, then try again")
-    try:
-        _note_holder(descriptor, doing)
+    with contextlib.ExitStack() as opened:
+        try:
+            descriptor = _open_lock(path)
+            opened.callback(os.close, descriptor)
+            is_ours = _has_set_within(descriptor, timeout_s)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                what = f"cannot use the lock file {path.name}: {error.strerror}"
+                step = "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
+                raise ToolFailed(what, str(path), step) from error
+            of_this_state = hashlib.sha256(os.fsencode(path.parent)).hexdigest()[:12]
+            descriptor = open_in_runtime_dir(f"{of_this_state}.{name}.lock")
+            opened.callback(os.close, descriptor)
+            is_ours = _has_set_within(descriptor, timeout_s)
+        if not is_ours:
+            what = f'another command is changing experiment "{name}": {_holder(descriptor)}'
+            raise Conflict(what, str(path), "wait until it ends, then try again")
+        with contextlib.suppress(OSError):
+            line = f"{doing} (pid {os.getpid()} on {os.uname().nodename}, since {time.strftime('%H:%M:%S')})\n"
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, line.encode(), 0)
         yield
-    finally:
-        os.close(descriptor)
 
 
 def _open_lock(path: Path) -> int:
@@ -82,13 +82,6 @@ def _open_lock(path: Path) -> int:
     return descriptor
 
 
-def _unusable(path: Path, error: OSError) -> ToolFailed:
-    what = f"cannot use the lock file {path.name}: {error.strerror}"
-    return ToolFailed(
-        what, str(path), "free disk space or allow writing there, or set SYMPH_STATE_DIR to another folder"
-    )
-
-
 def _has_set_within(descriptor: int, timeout_s: float) -> bool:
     """Return True if the file could be locked in time. Raises OSError if it never can be."""
     deadline = time.monotonic() + timeout_s
@@ -97,14 +90,6 @@ def _has_set_within(descriptor: int, timeout_s: float) -> bool:
             return False
         time.sleep(0.02)
     return True
-
-
-def _note_holder(descriptor: int, doing: str) -> None:
-    """Record the lock holder for error messages (best effort)."""
-    line = f"{doing} (pid {os.getpid()} on {os.uname().nodename}, since {time.strftime('%H:%M:%S')})\n"
-    with contextlib.suppress(OSError):
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, line.encode(), 0)
 
 
 def _holder(descriptor: int) -> str:
@@ -135,31 +120,21 @@ def hold_liveness_lock(path: Path) -> int | None:
 
 
 def is_liveness_lock_held(path: Path) -> bool | None:
-    """Return True if any program, here or elsewhere, holds the liveness lock `path`, without taking the lock.
-
-    None if the file system does not report it. A missing file is not held.
-    """
+    """Return True if a program holds the liveness lock `path`, here or elsewhere; None if that is unknown."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with closing(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)) as descriptor:
+            answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
     except FileNotFoundError:
         return False
     except OSError:
         return None
-    try:
-        answer = fcntl.fcntl(descriptor, fcntl.F_OFD_GETLK, _lock(fcntl.F_WRLCK))
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
     kind: int = struct.unpack(_FLOCK, answer)[0]
     return kind != fcntl.F_UNLCK
 
 
 def is_locked_across_machines() -> bool:
     """Return True if `experiment_lock` also excludes other machines that share this state folder."""
-    folder = state_dir()
-    while not folder.exists():
-        folder = folder.parent
+    folder = existing(state_dir())
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             _has_set(file.fileno(), fcntl.F_WRLCK)
@@ -189,14 +164,10 @@ def _has_set(descriptor: int, kind: int) -> bool:
 
 
 @contextlib.contextmanager
-def exclusive(name: str, timeout_s: float) -> Iterator[None]:
+def exclusive(name: str, timeout_s: float = _CHOOSING_S) -> Iterator[None]:
     """Hold a lock of this machine, the file ``NAME.lock`` of the runtime folder. Raises ToolFailed on timeout."""
-    with runtime_folder() as folder:
-        descriptor = open_owned(folder, f"{name}.lock")
-    try:
+    with closing(open_in_runtime_dir(f"{name}.lock")) as descriptor:
         if not _has_set_within(descriptor, timeout_s):
             what = f"another process has held the lock for {timeout_s:g} s"
             raise ToolFailed(what, str(runtime_dir() / f"{name}.lock"))
         yield
-    finally:
-        os.close(descriptor)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
@@ -23,8 +24,9 @@ def write_file(path: Path, data: bytes, *, mode: int = 0o644) -> bool:
     ToolFailed if the file system refuses.
     """
     try:
-        if _holds(path, data):
-            return False
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if path.stat().st_size == len(data) and path.read_bytes() == data:
+                return False
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, data, mode)
     except OSError as error:
@@ -38,17 +40,9 @@ def write_tree(folder: Path, files: Mapping[str, bytes]) -> list[str]:
     Other files in the folder remain. Raises ValueError for a path that leads out of the folder.
     """
     for name in files:
-        parts = PurePosixPath(name).parts
-        if not parts or name.startswith("/") or ".." in parts:
+        if not PurePosixPath(name).parts or not _is_below(PurePosixPath(name)):
             raise ValueError(f"{name!r} does not stay inside the folder")
     return [name for name, data in files.items() if write_file(folder / name, data)]
-
-
-def _holds(path: Path, data: bytes) -> bool:
-    try:
-        return path.stat().st_size == len(data) and path.read_bytes() == data
-    except (FileNotFoundError, NotADirectoryError):
-        return False
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o600, *, is_safe: bool = False) -> None:
@@ -72,26 +66,35 @@ def replace_file(path: Path, data: bytes, mode: int = 0o600, *, is_safe: bool = 
         flush_folder(path.parent)
 
 
-def flush_folder(folder: Path) -> None:
-    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+@contextlib.contextmanager
+def closing(descriptor: int) -> Iterator[int]:
+    """Close a descriptor at the end of a `with`."""
     try:
-        with contextlib.suppress(OSError):
-            os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)
+
+
+def flush_folder(folder: Path) -> None:
+    """Flush the names in `folder` to the disk; a file system that does not support this has none to lose."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    with closing(opened), contextlib.suppress(OSError):
+        os.fsync(opened)
 
 
 # The minimum free space for useful work, in bytes.
 _LEAST = 1 << 16
 
 
+def existing(folder: Path) -> Path:
+    """Return the folder, or its first existing parent."""
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
 def full_disk(folder: Path) -> str:
     """Return the resource that the disk of `folder`, or of its first existing parent, lacks; empty if none."""
-    while not folder.exists() and folder != folder.parent:
-        folder = folder.parent
     try:
-        facts = os.statvfs(folder)
+        facts = os.statvfs(existing(folder))
     except OSError:
         return ""
     blocks, files = (facts.f_bfree, facts.f_ffree) if os.geteuid() == 0 else (facts.f_bavail, facts.f_favail)
@@ -117,8 +120,10 @@ _LOCAL = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystem:
-    """A mounted file system: its type (``ext4``, ``nfs4``), and the options of the mount and of the file system."""
+    """A mounted file system: the number and path of the mount, its type (``ext4``, ``nfs4``), and all its options."""
 
+    number: int = 0
+    path: str = ""
     type: str
     options: frozenset[str]
 
@@ -128,21 +133,33 @@ class FileSystem:
         return self.type in _LOCAL
 
 
-def file_system_of(path: Path) -> FileSystem:
-    """Return the file system of `path`, with an unknown type if the kernel does not report it. Raises OSError."""
-    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    try:
-        facts = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")
-    finally:
-        os.close(descriptor)
-    number = next((line.split()[1] for line in facts.splitlines() if line.startswith("mnt_id:")), "")
-    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-        # ID parent device root point options [optional...] - type source options; proc_pid_mountinfo(5).
-        fields = line.split(" ")
-        if fields[0] == number:
+def mounted(pid: int | str = "self") -> Iterator[FileSystem]:
+    """Yield the file systems that `pid` sees. Raises OSError. Format: proc_pid_mountinfo(5)."""
+    with Path(f"/proc/{pid}/mountinfo").open(encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+        for line in file:
+            # ID parent device root point options [optional...] - type source options
+            fields = line.rstrip("\n").split(" ")
             kind, _, more = fields[fields.index("-", 6) + 1 :][:3]
-            return FileSystem(type=kind, options=frozenset([*fields[5].split(","), *more.split(",")]))
-    return FileSystem(type="", options=frozenset())
+            # Blanks and the like are octal numbers.
+            path = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
+            options = frozenset([*fields[5].split(","), *more.split(",")])
+            yield FileSystem(number=int(fields[0]), path=path, type=kind, options=options)
+
+
+def mount_of(descriptor: int) -> int:
+    """Return the mount number of a descriptor; device numbers do not distinguish bind mounts of a file system."""
+    facts = Path(f"/proc/self/fdinfo/{descriptor}").read_text(encoding="ascii")
+    for line in facts.splitlines():
+        if line.startswith("mnt_id:"):
+            return int(line.split()[1])
+    raise OSError(errno.ENOSYS, "this kernel does not report mount IDs")
+
+
+def file_system_of(path: Path) -> FileSystem:
+    """Return the file system of `path`, with an empty type if it is not among the mounts. Raises OSError."""
+    with closing(os.open(path, os.O_PATH | os.O_CLOEXEC)) as descriptor:
+        number = mount_of(descriptor)
+    return next((one for one in mounted() if one.number == number), FileSystem(type="", options=frozenset()))
 
 
 def copy_over(source: Path, target: Path) -> list[str]:
@@ -212,9 +229,8 @@ def refuse_left(what: str, left: list[str]) -> None:
     """Raise Conflict, after everything else is copied, if entries were left out."""
     if left:
         names = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
-        raise Conflict(
-            f"{what} was copied without {names}", next="copy these by hand: symph copies only files, folders and links"
-        )
+        step = "copy these by hand: symph copies only files, folders and links"
+        raise Conflict(f"{what} was copied without {names}", next=step)
 
 
 def _is_below(path: PurePosixPath) -> bool:

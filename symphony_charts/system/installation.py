@@ -28,9 +28,8 @@ def check_pinned(where: str) -> str:
         raise UsageError(f"{where!r} does not pin a commit or a hash", "--install-from", f"give {FORMS}")
     place = urlsplit(where.removeprefix("git+"))
     if place.password or (place.username and place.scheme == "https"):
-        raise UsageError(
-            "the address contains a password, and symph would write it to Git", "--install-from", "remove the password"
-        )
+        what = "the address contains a password, and symph would write it to Git"
+        raise UsageError(what, "--install-from", "remove the password")
     return where
 
 
@@ -50,7 +49,9 @@ def pinned_source(record: Mapping[str, object] | None = None) -> str | None:
         folder = record.get("subdirectory")
         where = f"{vcs.get('vcs')}+{url}@{vcs.get('commit_id')}" + (f"#subdirectory={folder}" if folder else "")
     elif isinstance(archive, dict):
-        where = f"{url}#sha256={_sha256(archive)}"
+        hashes = archive.get("hashes")
+        new = hashes.get("sha256") if isinstance(hashes, dict) else None
+        where = f"{url}#sha256={new or str(archive.get('hash', '')).removeprefix('sha256=')}"
     else:
         return None
     try:
@@ -80,13 +81,6 @@ def _record() -> Mapping[str, object]:
     except (importlib.metadata.PackageNotFoundError, ValueError, OSError):
         return {}
     return record if isinstance(record, dict) else {}
-
-
-def _sha256(archive: Mapping[str, object]) -> str:
-    hashes = archive.get("hashes")
-    if isinstance(hashes, dict) and hashes.get("sha256"):
-        return str(hashes["sha256"])
-    return str(archive.get("hash", "")).removeprefix("sha256=")
 
 
 def _needs_of(extra: str) -> list[str]:

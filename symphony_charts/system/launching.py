@@ -121,10 +121,7 @@ class Launcher:
         self.words = words
 
 
-_USUAL = Launcher()
-
-
-_LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=_USUAL)
+_LAUNCHER: ContextVar[Launcher] = ContextVar("launcher", default=Launcher())  # noqa: B039 - never changed
 
 
 def launcher() -> Launcher:

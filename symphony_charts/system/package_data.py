@@ -15,8 +15,6 @@ from symphony_charts.formats.names import DNS_LABEL
 FOLDERS = ("chart-template", "gitops", "local")
 
 _PACKAGE = Path(__file__).parent.parent
-# Entries of a checkout that are not part of the content.
-_NOT_CONTENT = ("__pycache__",)
 
 
 def folder(name: str) -> dict[str, bytes]:
@@ -25,7 +23,7 @@ def folder(name: str) -> dict[str, bytes]:
     files = {
         file.relative_to(root).as_posix(): file.read_bytes()
         for file in root.rglob("*")
-        if file.is_file() and not set(_NOT_CONTENT) & set(file.relative_to(root).parts)
+        if file.is_file() and "__pycache__" not in file.relative_to(root).parts
     }
     return dict(sorted(files.items()))
 
@@ -64,9 +62,8 @@ def scaffold(name: str, template: str, dest: Path, answers: Mapping[str, str], *
     NotFound for an unknown template, SpecError for an invalid name.
     """
     if not DNS_LABEL.fullmatch(name):
-        raise SpecError.one(
-            f'"{name}" is not a valid name for an experiment', "name", "use lower-case letters, digits and -"
-        )
+        what = f'"{name}" is not a valid name for an experiment'
+        raise SpecError.one(what, "name", "use lower-case letters, digits and -")
     source = _source(template)
     folder = dest.expanduser() / name
     if folder.exists():

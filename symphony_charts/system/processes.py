@@ -14,11 +14,13 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed
+from symphony_charts.system.files import mounted
 
 PROC = Path("/proc")
 # Windows lacks sysconf; it only imports this.
@@ -64,10 +66,7 @@ class ProcessRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stat:
-    """The kernel's facts of a process: parent, session and start (as in `ProcessRecord`).
-
-    `cpu_ticks` is its CPU time so far, `pages` its resident memory.
-    """
+    """The kernel's facts of a process: `start` as in `ProcessRecord`, CPU time so far, and pages of resident memory."""
 
     is_dead: bool
     is_stopped: bool
@@ -118,29 +117,29 @@ def identify(pid: int) -> ProcessRecord | None:
     if opened is None:
         return None
     os.close(opened[0])
-    stat = read_stat(pid)
-    return None if stat is None or stat.is_dead else opened[1]
+    return None if _is_dead(pid) else opened[1]
 
 
 def open_verified(record: ProcessRecord) -> int | None:
     """Return a pidfd of exactly the process in `record`, None if it has ended.
 
-    Opens the descriptor before it checks the identity: a pid that passes the check then belongs to the opened process,
+    The descriptor is opened before the identity is checked: a pid that passes the check belongs to the opened process,
     so that there is no race with pid reuse.
     """
-    try:
-        descriptor = os.pidfd_open(record.pid)
-    except OSError as error:
-        _refuse_other(error)
+    opened = open_identified(record.pid)
+    if opened is None:
         return None
-    stat = read_stat(record.pid)
-    is_it = stat is not None and not stat.is_dead and stat.start == record.start
-    if is_it and record.inode and (inode := _inode_of(descriptor)):
-        is_it = inode == record.inode
-    if not is_it:
-        os.close(descriptor)
-        return None
-    return descriptor
+    descriptor, found = opened
+    is_it = found.start == record.start and (found.inode == record.inode or 0 in (found.inode, record.inode))
+    if is_it and not _is_dead(record.pid):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def _is_dead(pid: int) -> bool:
+    stat = read_stat(pid)
+    return stat is None or stat.is_dead
 
 
 @contextlib.contextmanager
@@ -213,11 +212,8 @@ def _inode_of(descriptor: int) -> int:
 
 @functools.cache
 def _anonymous_device() -> int:
-    descriptor = select.epoll()
-    try:
+    with select.epoll() as descriptor:
         return os.fstat(descriptor.fileno()).st_dev
-    finally:
-        descriptor.close()
 
 
 def _line_of(path: str) -> str:
@@ -261,12 +257,8 @@ def _mount_namespace(pid: int) -> int:
 
 
 def inside(pid: int, command: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """Return argv and environment that run `command` with the mounts, folder and variables of `pid`.
-
-    Raises OSError if the process is gone or not ours.
-    """
-    environ = _environ(pid).decode("utf-8", "surrogateescape")
-    env = dict(entry.split("=", 1) for entry in environ.split("\0") if "=" in entry)
+    """Return argv and environment that run `command` with the mounts, folder and variables of `pid`. Raises OSError."""
+    env = environment(pid)
     if _mount_namespace(pid) in (0, _mount_namespace(os.getpid())):
         return ["env", "-C", f"/proc/{pid}/cwd", "--", *command], env
     enter = ["nsenter", f"--mount=/proc/{pid}/ns/mnt", f"--wd=/proc/{pid}/cwd"]
@@ -307,11 +299,23 @@ def members(mount: str, sessions: Iterable[Session], cookie: bytes) -> list[Proc
 
 def holders(path: Path) -> list[int]:
     """Return the pids of all other processes here that have the file `path` open, as far as we may see that."""
-    try:
+    with contextlib.suppress(OSError):
         wanted = path.stat()
-    except OSError:
-        return []
-    return [pid for pid, _ in _others() if _has_open(pid, wanted)]
+        pids = openers(lambda descriptor: os.path.samestat(descriptor.stat(), wanted))
+        return [pid for pid in pids if pid != os.getpid()]
+    return []
+
+
+def openers(is_wanted: Callable[[Path], bool]) -> Iterator[int]:
+    """Yield the pids of the processes here that have a wanted descriptor (``/proc/PID/fd/NUMBER``) open."""
+    for pid in filter(str.isdigit, os.listdir(PROC)):  # noqa: PTH208 - names only
+        with contextlib.suppress(OSError):
+            for descriptor in (PROC / pid / "fd").iterdir():
+                # A descriptor may be closed meanwhile.
+                with contextlib.suppress(OSError):
+                    if is_wanted(descriptor):
+                        yield int(pid)
+                        break
 
 
 def command_line(pid: int) -> list[str]:
@@ -319,16 +323,6 @@ def command_line(pid: int) -> list[str]:
     with contextlib.suppress(OSError):
         return os.fsdecode((PROC / str(pid) / "cmdline").read_bytes()).split("\0")[:-1]
     return []
-
-
-def _has_open(pid: int, wanted: os.stat_result) -> bool:
-    with contextlib.suppress(OSError):
-        for descriptor in (PROC / str(pid) / "fd").iterdir():
-            # A descriptor may be closed meanwhile.
-            with contextlib.suppress(OSError):
-                if os.path.samestat(descriptor.stat(), wanted):
-                    return True
-    return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,25 +334,20 @@ class Used:
 
 
 def used_by(leaders: Iterable[ProcessRecord]) -> dict[ProcessRecord, Used]:
-    """Return the resources of the sessions of `leaders` with all descendants, without leaders that are gone.
-
-    Scans the processes of the machine once.
-    """
+    """Return the resources of the sessions of `leaders` with all descendants, without leaders that are gone."""
     stats = dict(_others())
     by_session = {
         leader.pid: leader for leader in leaders if (stat := stats.get(leader.pid)) and stat.start == leader.start
     }
     owners = {pid: by_session[stat.session] for pid, stat in stats.items() if stat.session in by_session}
     strangers = {pid: stat.parent for pid, stat in stats.items() if pid not in owners}
-    while more := {pid: owners[parent] for pid, parent in strangers.items() if parent in owners}:
+    while more := {pid: owners[parent] for pid, parent in strangers.items() if parent in owners and pid not in owners}:
         owners |= more
-        strangers = {pid: parent for pid, parent in strangers.items() if pid not in more}
-    sums: dict[ProcessRecord, list[int]] = {}
+    ticks, pages = Counter[ProcessRecord](), Counter[ProcessRecord]()
     for pid, owner in owners.items():
-        used = sums.setdefault(owner, [0, 0])
-        used[0] += stats[pid].cpu_ticks
-        used[1] += stats[pid].pages
-    return {owner: Used(seconds=ticks / TICKS_PER_S, memory=pages * _PAGE) for owner, (ticks, pages) in sums.items()}
+        ticks[owner] += stats[pid].cpu_ticks
+        pages[owner] += stats[pid].pages
+    return {owner: Used(seconds=ticks[owner] / TICKS_PER_S, memory=pages[owner] * _PAGE) for owner in pages}
 
 
 def _others() -> Iterator[tuple[int, Stat]]:
@@ -374,12 +363,9 @@ def _sees(pid: int, mount: str, seen: dict[int, bool]) -> bool:
     number = _mount_namespace(pid)
     if number not in seen:
         try:
-            text = (PROC / str(pid) / "mountinfo").read_text(encoding="utf-8", errors="replace")
+            seen[number] = bool(mount) and any(one.path == mount for one in mounted(pid))
         except OSError:
             return False
-        # proc_pid_mountinfo(5) escapes blanks and the like as octal numbers.
-        listed = "".join(f"\\{ord(char):03o}" if char in " \t\n\\" else char for char in mount)
-        seen[number] = bool(mount) and any(line.split(" ")[4] == listed for line in text.splitlines())
     return seen[number]
 
 
@@ -390,11 +376,13 @@ def _has_cookie(pid: int, cookie: bytes) -> bool:
         return False
 
 
-def _environ(pid: int) -> bytes:
-    """Return the variables with which `pid` started. Raises OSError if it is gone, not ours, or a kernel thread.
+def environment(pid: int) -> dict[str, str]:
+    """Return the variables with which `pid` started. Raises OSError if it is gone, not ours, or a kernel thread."""
+    return dict(entry.split("=", 1) for entry in os.fsdecode(_environ(pid)).split("\0") if "=" in entry)
 
-    During exec the kernel shows none (fs/proc/base.c, environ_read), so an empty result is retried.
-    """
+
+def _environ(pid: int) -> bytes:
+    # During exec the kernel shows none (fs/proc/base.c, environ_read), so an empty result is retried.
     place = PROC / str(pid)
     deadline, has_none = time.monotonic() + _EXEC_S, 0
     while not (variables := (place / "environ").read_bytes()) and time.monotonic() < deadline:

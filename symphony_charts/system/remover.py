@@ -9,7 +9,6 @@ import contextlib
 import errno
 import json
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,21 +16,13 @@ from itertools import count, groupby
 from pathlib import Path
 
 from symphony_charts.errors import Conflict, NotFound, ToolFailed
+from symphony_charts.system.files import closing, mount_of, mounted
 
 # Open folders without following links.
 if sys.platform != "win32":
     FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 else:
     FOLDER = -1  # refuse to open, and so to remove, where links could be followed
-
-
-def mount_of(folder: int) -> int:
-    """Return the mount id of a descriptor; device numbers do not distinguish bind mounts of the same file system."""
-    with open(f"/proc/self/fdinfo/{folder}", encoding="ascii") as file:
-        for line in file:
-            if line.startswith("mnt_id:"):
-                return int(line.split()[1])
-    raise OSError(errno.ENOSYS, "this kernel does not report mount IDs")
 
 
 def remove_entries(folder: int, names: Iterable[str]) -> list[str]:
@@ -94,8 +85,7 @@ def _lift(above: int, name: str, to: int, lifted: str, mount: int) -> None:
 @contextlib.contextmanager
 def _unlocked(above: int, name: str, mount: int) -> Iterator[int]:
     """Open a folder of the given mount, with all rights for its owner; links are not followed."""
-    place = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
-    try:
+    with closing(os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)) as place:
         if mount_of(place) != mount:
             raise OSError(errno.EBUSY, "something is mounted there")
         facts = os.fstat(place)
@@ -103,12 +93,8 @@ def _unlocked(above: int, name: str, mount: int) -> Iterator[int]:
             # The path through the descriptor follows no link that has replaced the folder.
             os.chmod(f"/proc/self/fd/{place}", 0o700)
         folder = os.open(".", FOLDER, dir_fd=place)
-    finally:
-        os.close(place)
-    try:
+    with closing(folder):
         yield folder
-    finally:
-        os.close(folder)
 
 
 MARKER = ".symph.json"
@@ -125,29 +111,25 @@ def make(home: Path, *names: str, exist_ok: bool = False) -> Path:
     ToolFailed if the file system refuses. With `exist_ok` the folder may exist if it has its marker.
     """
     try:
-        return _made(home, names, exist_ok=exist_ok)
+        home.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_home(home)
+        with _reached(home, names[:-1], is_making=True) as folders:
+            try:
+                os.mkdir(names[-1], 0o700, dir_fd=folders[-1])
+            except FileExistsError:
+                if not exist_ok:
+                    raise Conflict("the folder already exists", str(home.joinpath(*names))) from None
+            with _entered(folders[-1], names[-1]) as folder:
+                if exist_ok and os.listdir(folder):
+                    _check_marker(folder, home.name, names)
+                else:
+                    try:
+                        _mark(folder, home.name, names)
+                    except OSError:
+                        os.rmdir(names[-1], dir_fd=folders[-1])
+                        raise
     except OSError as error:
         raise ToolFailed(f"cannot create the folder: {error.strerror}", str(home.joinpath(*names))) from error
-
-
-def _made(home: Path, names: Sequence[str], *, exist_ok: bool) -> Path:
-    home.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _make_home(home)
-    with _reached(home, names[:-1], is_making=True) as folders:
-        try:
-            os.mkdir(names[-1], 0o700, dir_fd=folders[-1])
-        except FileExistsError:
-            if not exist_ok:
-                raise Conflict("the folder already exists", str(home.joinpath(*names))) from None
-        with _entered(folders[-1], names[-1]) as folder:
-            if exist_ok and os.listdir(folder):
-                _check_marker(folder, home.name, names)
-            else:
-                try:
-                    _mark(folder, home.name, names)
-                except OSError:
-                    os.rmdir(names[-1], dir_fd=folders[-1])
-                    raise
     return home.joinpath(*names)
 
 
@@ -212,16 +194,14 @@ def _text_of_marker(kind: str, names: Sequence[str]) -> bytes:
 
 def _mark(folder: int, kind: str, names: Sequence[str]) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    marker = os.open(MARKER, flags, 0o600, dir_fd=folder)
-    try:
-        os.write(marker, _text_of_marker(kind, names))
-        os.fsync(marker)
-        os.fsync(folder)
-    except OSError:
-        os.unlink(MARKER, dir_fd=folder)
-        raise
-    finally:
-        os.close(marker)
+    with closing(os.open(MARKER, flags, 0o600, dir_fd=folder)) as marker:
+        try:
+            os.write(marker, _text_of_marker(kind, names))
+            os.fsync(marker)
+            os.fsync(folder)
+        except OSError:
+            os.unlink(MARKER, dir_fd=folder)
+            raise
 
 
 def _check_marker(folder: int, kind: str, names: Sequence[str]) -> None:
@@ -243,16 +223,11 @@ def _check_marker(folder: int, kind: str, names: Sequence[str]) -> None:
 # Opening folders
 
 
-@contextlib.contextmanager
-def _opened(path: Path) -> Iterator[int]:
+def _opened(path: Path) -> contextlib.AbstractContextManager[int]:
     try:
-        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        return closing(os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except OSError as error:
         raise NotOurs(f"cannot open the folder: {error.strerror}", str(path)) from error
-    try:
-        yield folder
-    finally:
-        os.close(folder)
 
 
 @contextlib.contextmanager
@@ -266,7 +241,7 @@ def _entered(above: int, name: str) -> Iterator[int]:
         is_other = error.errno in (errno.ELOOP, errno.ENOTDIR)
         what = "it is a link or not a folder" if is_other else f"cannot open it: {error.strerror}"
         raise NotOurs(what, f"{_path_of(above)}/{name}") from error
-    try:
+    with closing(folder):
         facts = os.fstat(folder)
         if mount_of(folder) != mount_of(above):
             step = "unmount it, or set SYMPH_STATE_DIR to a folder of the mounted disk"
@@ -276,8 +251,6 @@ def _entered(above: int, name: str) -> Iterator[int]:
         if facts.st_mode & 0o022:
             raise NotOurs("other users may write there", _path_of(folder), f"chmod go-w {_path_of(folder)}")
         yield folder
-    finally:
-        os.close(folder)
 
 
 @contextlib.contextmanager
@@ -321,12 +294,5 @@ def _path_of(folder: int) -> str:
 def _check_removable(folders: Sequence[int], kind: str, names: Sequence[str]) -> None:
     _check_marker(folders[-1], kind, names)
     path = _path_of(folders[-1])
-    with open("/proc/self/mountinfo", "rb") as file:
-        points = [re.sub(rb"\\([0-7]{3})", _character, line.split()[4]) for line in file]
-    mounted = sorted(os.fsdecode(point) for point in points if point.startswith(os.fsencode(path) + b"/"))
-    if mounted:
-        raise Conflict("something is mounted in the folder", path, f"umount {' '.join(mounted)}")
-
-
-def _character(octal: re.Match[bytes]) -> bytes:
-    return bytes([int(octal[1], 8)])
+    if inside := sorted(one.path for one in mounted() if one.path.startswith(f"{path}/")):
+        raise Conflict("something is mounted in the folder", path, f"umount {' '.join(inside)}")

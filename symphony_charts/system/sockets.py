@@ -4,42 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import socket
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 
-from symphony_charts.system.processes import command_line
+from symphony_charts.system.processes import PROC, command_line, environment, openers
 
 if sys.platform != "win32":
     import pwd
 
-_PROC = Path("/proc")
 _LISTENING = "0A"
 _COMMAND_LENGTH = 70
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Holder:
-    """The process that listens at `address`:`port`; `pid` is 0 for processes of another `user`.
-
-    `experiment` is the name of the experiment of ours that the process belongs to, empty for others.
-    """
-
-    address: str
-    port: int
-    user: str
-    pid: int = 0
-    command: str = ""
-    experiment: str = ""
-
-    def __str__(self) -> str:
-        whose = f' of experiment "{self.experiment}"' if self.experiment else ""
-        who = f"pid {self.pid} ({self.command}){whose}" if self.pid else f"a process of {self.user}"
-        return f"{who}, listening on {self.address}:{self.port}"
 
 
 def has_address(address: str) -> bool:
@@ -63,27 +39,24 @@ def is_free(address: str, port: int) -> bool:
     return True
 
 
-def holder_of(address: str, port: int) -> Holder | None:
-    """Return the process that blocks `address`:`port`; None if there is none, or it cannot be determined."""
+def holder_of(address: str, port: int) -> str:
+    """Return the process that listens at `address`:`port`, in words; empty if there is none, or it is unknown.
+
+    Processes of other users have no number here, those of our runs the name of their experiment.
+    """
     for where, number, uid, inode in _listeners():
         if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at
-            pid = _owner(inode)
-            return Holder(
-                address=f"[{where}]" if ":" in where else where,
-                port=port,
-                user=_user(uid),
-                pid=pid,
-                command=_command(pid) if pid else "",
-                experiment=_experiment(pid) if pid else "",
-            )
-    return None
+            pid = _owner(f"socket:[{inode}]")
+            who = f"pid {pid} ({_command(pid)}){_experiment(pid)}" if pid else f"a process of {_user(uid)}"
+            return f"{who}, listening on {f'[{where}]' if ':' in where else where}:{port}"
+    return ""
 
 
 def _listeners() -> Iterator[tuple[str, int, int, str]]:
     """Yield address, port, user id and socket inode of all listening sockets; format: proc(5), /proc/net/tcp."""
     for name in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):
-            for line in (_PROC / "net" / name).read_text(encoding="utf-8").splitlines()[1:]:
+            for line in (PROC / "net" / name).read_text(encoding="utf-8").splitlines()[1:]:
                 fields = line.split()
                 if fields[3] == _LISTENING:
                     address, _, port = fields[1].partition(":")
@@ -97,16 +70,8 @@ def _address(text: str) -> str:
     return socket.inet_ntop(family, struct.pack(f"={len(words)}I", *words)).removeprefix("::ffff:")
 
 
-def _owner(inode: str) -> int:
-    wanted = f"socket:[{inode}]"
-    return next((int(name) for name in os.listdir(_PROC) if name.isdigit() and _has_open(int(name), wanted)), 0)  # noqa: PTH208 - names only
-
-
-def _has_open(pid: int, target: str) -> bool:
-    with contextlib.suppress(OSError):
-        folder = f"{_PROC}/{pid}/fd"
-        return any(os.readlink(f"{folder}/{name}") == target for name in os.listdir(folder))  # noqa: PTH115, PTH208 - likewise
-    return False
+def _owner(link: str) -> int:
+    return next(openers(lambda descriptor: str(descriptor.readlink()) == link), 0)
 
 
 def _command(pid: int) -> str:
@@ -117,10 +82,9 @@ def _command(pid: int) -> str:
 
 def _experiment(pid: int) -> str:
     with contextlib.suppress(OSError):
-        entries = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
-        if any(entry.startswith(b"SYMPH_RUN=") for entry in entries):
-            names = [entry.partition(b"=")[2] for entry in entries if entry.startswith(b"SYMPH_EXPERIMENT=")]
-            return names[0].decode("utf-8", "replace") if names else ""
+        env = environment(pid)
+        if "SYMPH_RUN" in env and env.get("SYMPH_EXPERIMENT"):
+            return f' of experiment "{env["SYMPH_EXPERIMENT"]}"'
     return ""
 
 

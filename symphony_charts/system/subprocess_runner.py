@@ -97,21 +97,25 @@ def run(
     fed = input.encode() if isinstance(input, str) else input
     started = time.monotonic()
     process = _start(argv, full, cwd, keep, has_input=fed is not None)
+    given_up = ""
     try:
         stdout, stderr = _wait(process, fed, timeout_s, give_up)
-    except _GivenUpError as error:
+    except (_GivenUpError, subprocess.TimeoutExpired) as error:
+        late = f"{Path(argv[0]).name} took longer than {timeout_s:g} s and was stopped"
+        given_up = str(error) if isinstance(error, _GivenUpError) else late
         stdout, stderr = _kill(process, grace_s)
-        raise _completed(argv, process, stdout, stderr, started).failure(str(error)) from None
-    except subprocess.TimeoutExpired:
-        stdout, stderr = _kill(process, grace_s)
-        ended = _completed(argv, process, stdout, stderr, started)
-        raise ended.failure(f"{Path(argv[0]).name} took longer than {timeout_s:g} s and was stopped") from None
     except BaseException:
         _kill(process, grace_s)
         raise
-    ended = _completed(argv, process, stdout, stderr, started)
-    if check and ended.status:
-        raise ended.failure()
+    ended = Completed(
+        argv=tuple(argv),
+        status=process.returncode if process.returncode is not None else -signal.SIGKILL,
+        stdout=stdout,
+        stderr=stderr,
+        seconds=time.monotonic() - started,
+    )
+    if given_up or (check and ended.status):
+        raise ended.failure(given_up)
     return ended
 
 
@@ -174,18 +178,6 @@ def _kill(process: subprocess.Popen[bytes], grace_s: float) -> tuple[bytes, byte
         for stream in filter(None, (process.stdout, process.stderr)):
             stream.close()
         return error.stdout or b"", error.stderr or b""
-
-
-def _completed(
-    argv: Sequence[str], process: subprocess.Popen[bytes], stdout: bytes, stderr: bytes, started: float
-) -> Completed:
-    return Completed(
-        argv=tuple(argv),
-        status=process.returncode if process.returncode is not None else -signal.SIGKILL,
-        stdout=stdout,
-        stderr=stderr,
-        seconds=time.monotonic() - started,
-    )
 
 
 _PATIENCE_S = 2.0

@@ -1,19 +1,17 @@
 """The user's folders for state and running programs, and the systems that can run experiments.
 
 The runtime folder may be in a place where others could have created it first (``/tmp``). So callers use
-`make_runtime_dir` or `check_private`, or open its files by `runtime_folder` and `open_owned`: links are not followed,
-and nothing is written or truncated before it is known to be ours.
+`make_runtime_dir` or `check_private`, or open its files by `open_in_runtime_dir`: links are not followed, and nothing
+is written or truncated before it is known to be ours.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 from symphony_charts.errors import ToolFailed, ToolMissing
@@ -27,17 +25,15 @@ def state_dir() -> Path:
 
     The path is absolute and without links, since it identifies runs. Raises ToolFailed without a home.
     """
-    chosen = os.environ.get("SYMPH_STATE_DIR")
-    if chosen:
+    if chosen := os.environ.get("SYMPH_STATE_DIR"):
         return Path(os.path.realpath(chosen))
     base = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
         # The XDG specification requires relative paths to be ignored.
         state = (base if base.is_absolute() else Path("~/.local/state").expanduser()) / "symph"
     except RuntimeError as error:
-        raise ToolFailed(
-            "this user has no home folder", next="set HOME, or SYMPH_STATE_DIR to a folder for state"
-        ) from error
+        step = "set HOME, or SYMPH_STATE_DIR to a folder for state"
+        raise ToolFailed("this user has no home folder", next=step) from error
     return Path(os.path.realpath(state))
 
 
@@ -56,9 +52,14 @@ def runtime_dir() -> Path:
 
 
 def make_runtime_dir() -> Path:
-    """Return the runtime folder, created if missing. Raises ToolFailed if others can access it."""
-    with runtime_folder():
-        return runtime_dir()
+    """Return the runtime folder, created for its owner alone if missing. Raises ToolFailed if others can access it."""
+    path = runtime_dir()
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise _unsafe(path, error.strerror or "") from error
+    check_private(path)
+    return path
 
 
 def check_private(folder: Path) -> None:
@@ -67,31 +68,19 @@ def check_private(folder: Path) -> None:
         os.close(_own_folder(folder))
 
 
-@contextlib.contextmanager
-def runtime_folder() -> Iterator[int]:
-    """Yield a descriptor of the runtime folder, created for its owner alone if missing. Raises ToolFailed as above."""
-    path = runtime_dir()
-    try:
-        path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise _unsafe(path, error.strerror or "") from error
-    folder = _own_folder(path)
-    try:
-        yield folder
-    finally:
-        os.close(folder)
-
-
-def open_owned(folder: int, name: str) -> int:
-    """Return a descriptor of a regular file of ours with one name, in the folder of a descriptor; made if missing.
+def open_in_runtime_dir(name: str) -> int:
+    """Return a descriptor of a regular file of ours with one name, in the runtime folder; both are made if missing.
 
     Does not block on a pipe. Raises ToolFailed for anything other than such a file.
     """
-    path = Path(f"/proc/self/fd/{folder}").readlink() / name
+    path = make_runtime_dir() / name
+    folder = _own_folder(path.parent)
     try:
         descriptor = os.open(name, os.O_RDWR | os.O_CREAT | _NOT_BY_LINKS | os.O_NONBLOCK, 0o600, dir_fd=folder)
     except OSError as error:
         raise _unsafe(path, "it is a link" if error.errno == errno.ELOOP else error.strerror or "") from error
+    finally:
+        os.close(folder)
     facts = os.fstat(descriptor)
     if not stat.S_ISREG(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_nlink != 1:
         os.close(descriptor)

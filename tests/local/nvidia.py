@@ -16,7 +16,6 @@ def gpu(number: int) -> str:
     return f"GPU-{number}a9f6b1c-8a55-4b0f-9c55-2f1d5e6a7b8c"
 
 
-QUERY = "".join(f"{number}, {gpu(number)}, 16384 MiB\n" for number in range(4))
 # GPU 3 reports fewer values, as desktop GPUs do.
 USE = "".join(f"{gpu(number)}, {50 * number}, {1024 * number}\n" for number in range(3)) + f"{gpu(3)}, [N/A], 12\n"
 LISTING = "".join(f"GPU {number}: Tesla V100-SXM2-16GB (UUID: {gpu(number)})\n" for number in range(4))
@@ -34,12 +33,12 @@ def install(folder: Path, monkeypatch: pytest.MonkeyPatch, count: int = 4) -> No
 
     place = folder / "nvidia"
     place.mkdir()
-    for name, text in (("query", QUERY), ("listing", LISTING), ("use", USE)):
+    for name, text in (("listing", LISTING), ("use", USE)):
         (place / name).write_text("".join(text.splitlines(keepends=True)[:count]))
     program = place / "nvidia-smi"
     program.write_text(
         "#!/bin/sh\n"
-        f"case \"$*\" in\n'--query-gpu=index,uuid,memory.total --format=csv,noheader') exec cat '{place}/query';;\n"
+        'case "$*" in\n'
         f"'--query-gpu=uuid,utilization.gpu,memory.used --format=csv,noheader,nounits') exec cat '{place}/use';;\n"
         f"-L) exec cat '{place}/listing';;\n*) echo 'Invalid combination of input arguments.' >&2; exit 2;;\nesac\n"
     )

@@ -154,7 +154,8 @@ def test_a_scope_has_the_limits_as_properties() -> None:
 
 
 def test_scopes_need_no_note() -> None:
-    experiment = from_data({"name": "x", "processes": {"a": {"command": ["c"], "limits": LIMITS}}})
+    processes = {"a": {"command": ["c"], "limits": LIMITS}}
+    experiment = from_data({"name": "x", "local": {"limits": True}, "processes": processes})
     assert limits_note(experiment, SCOPES) == ()
     assert len(limits_note(experiment, RLIMITS)) == 1
 

@@ -9,9 +9,11 @@ import pytest
 
 from symphony_charts.errors import SpecError
 from symphony_charts.local import up as local_run
+from symphony_charts.local.machine.machine import plan_here
 from symphony_charts.local.plan.mounts import is_for_mount
 from symphony_charts.local.plan.records import Bind
 from symphony_charts.local.reload import FileWatch, Watched
+from symphony_charts.spec.data import from_data
 from tests.local.runs import log_of, start, until
 from tests.waiting import is_alive
 
@@ -117,6 +119,13 @@ def test_a_read_only_folder_is_so_for_the_process_that_asks_for_it(tmp_path: Pat
 )
 def test_the_program_mount_does_only_what_it_does_right(binds: list[Bind], is_simple: bool) -> None:
     assert is_for_mount(binds, "/run/e") is is_simple
+
+
+def test_commands_find_a_volume_whose_path_ends_with_a_slash_where_nothing_is_mounted(tmp_path: Path) -> None:
+    process = {"command": ["ls", "/data/x"], "mounts": [{"volume": "v", "at": "/data/"}]}
+    spec = {"name": "x", "volumes": SCRATCH, "processes": {"a": process}}
+    plan = plan_here(from_data(spec), (), tmp_path, "r1", run_dir=tmp_path)
+    assert plan.processes[0].argv == ("ls", f"{tmp_path}/volumes/a/v/x")
 
 
 def test_stopping_finds_everything_of_a_run_whose_state_is_behind_a_link(

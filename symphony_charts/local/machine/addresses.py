@@ -5,20 +5,18 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from symphony_charts.errors import Conflict, ToolFailed
-from symphony_charts.local.plan.records import ONE_ADDRESS, AddressRange, candidate_ranges, range_at
+from symphony_charts.local.plan.records import ONE_ADDRESS, AddressRange, candidate_ranges
 from symphony_charts.local.plan.replicas import replicas_here
-from symphony_charts.local.runs import Run, home, live_plans
+from symphony_charts.local.runs import home, live_plans
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service, pods_of, processes_of
 from symphony_charts.system import file_locks
 from symphony_charts.system.sockets import has_address, holder_of, is_free
-
-# Timeout in seconds; checking out the Git volumes of a run may take this long.
-_CHOOSING_S = 600.0
 
 
 class RunAddresses(Struct, frozen=True, kw_only=True):
@@ -29,7 +27,9 @@ class RunAddresses(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-class _Listener(Struct, frozen=True, kw_only=True):
+class _Listener(NamedTuple):
+    """A service at the pod with this address number."""
+
     service: Service
     number: int
 
@@ -38,7 +38,7 @@ def port_lock(experiment: Experiment) -> contextlib.AbstractContextManager[None]
     """Hold the lock for choosing ports at the one address; started runs have recorded theirs."""
     if experiment.local.ports == "own":
         return contextlib.nullcontext()
-    return file_locks.exclusive("ports", timeout_s=_CHOOSING_S)
+    return file_locks.exclusive("ports")
 
 
 def choose_addresses(experiment: Experiment, services: Sequence[Service], *, strict: bool) -> RunAddresses:
@@ -65,25 +65,15 @@ def choose_addresses(experiment: Experiment, services: Sequence[Service], *, str
             return RunAddresses(addresses=candidate, notes=notes)
         notes = notes or (f"the experiment uses another address: {_conflict_words(candidate, taken)}",)
     if not unused:
-        raise ToolFailed(
-            f"other runs use all {len(ranges)} address ranges", next="list them: symph ls; end one: symph down NAME"
-        )
+        what = f"other runs use all {len(ranges)} address ranges"
+        raise ToolFailed(what, next="list them: symph ls; end one: symph down NAME")
     return _with_moves(experiment, unused[0], listeners, strict=strict)
 
 
-def addresses_of_run(run: Run) -> RunAddresses:
-    plan = run.plan()
-    return RunAddresses(addresses=range_at(plan.base_address), moved=plan.moved)
-
-
 def _listeners(experiment: Experiment, services: Sequence[Service]) -> Iterator[_Listener]:
-    numbers = itertools.count()
-    for pod in pods_of(experiment).values():
-        for _ in range(replicas_here(pod)):
-            number = next(numbers)
-            yield from (
-                _Listener(service=service, number=number) for service in services if service.listener.pod == pod.name
-            )
+    names = [pod.name for pod in pods_of(experiment).values() for _ in range(replicas_here(pod))]
+    for number, name in enumerate(names):
+        yield from (_Listener(service, number) for service in services if service.listener.pod == name)
 
 
 def _is_free(addresses: AddressRange, listener: _Listener) -> bool:
@@ -106,13 +96,12 @@ def _with_moves(
         for name, port in (*process.binds.items(), *process.exposes.items())
         if port is not None
     }
+    ports = _other_ports(experiment, {listener.service.port for listener in listeners})
+    moved, notes = {}, []
     for name, blocked in taken.items():
         if name in fixed and strict:
             step = "end that process, or let symph choose free ports: `local: {ports: moved}`"
             raise Conflict(_conflict_words(addresses, blocked), next=step)
-    ports = _other_ports(experiment, {listener.service.port for listener in listeners})
-    moved, notes = {}, []
-    for name, blocked in taken.items():
         numbers = [other.number for other in listeners if other.service.name == name]
         port = next(port for port in ports if all(is_free(addresses.address(number), port) for number in numbers))
         moved[name] = (port,) * len(numbers)
@@ -131,21 +120,17 @@ def _at_one_address(experiment: Experiment, listeners: Sequence[_Listener], note
     }
     others = _other_ports(experiment, {listener.service.port for listener in listeners} | given)
     ports: dict[str, list[int]] = {}
-    messages = list(notes)
     for wanted in listeners:
-        port = wanted.service.port
-        if port in given or not _is_free(ONE_ADDRESS, wanted):
+        port = usual = wanted.service.port
+        if usual in given or not _is_free(ONE_ADDRESS, wanted):
             port = next(other for other in others if is_free(ONE_ADDRESS.address(0), other))
-            messages += (
-                [f"{_conflict_words(ONE_ADDRESS, wanted)}; this run uses {port}"]
-                if wanted.service.port not in given
-                else []
-            )
+            if usual not in given:
+                notes = (*notes, f"{_conflict_words(ONE_ADDRESS, wanted)}; this run uses {port}")
         given.add(port)
         ports.setdefault(wanted.service.name, []).append(port)
     own = {listener.service.name: listener.service.port for listener in listeners}
     moved = {name: tuple(numbers) for name, numbers in ports.items() if set(numbers) != {own[name]}}
-    return RunAddresses(addresses=ONE_ADDRESS, moved=moved, notes=tuple(messages))
+    return RunAddresses(addresses=ONE_ADDRESS, moved=moved, notes=notes)
 
 
 def _other_ports(experiment: Experiment, avoid: set[int]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,9 +15,9 @@ from symphony_charts.local.plan.records import Gpus
 from symphony_charts.local.plan.resources import (
     CUDA_VISIBLE,
     Gpu,
-    GpuRequest,
     assign_gpus,
     gpu_requests,
+    gpus_needed,
     parse_gpus,
     visible,
 )
@@ -25,33 +25,20 @@ from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system import file_locks, subprocess_runner
 
-# Timeout for the lock of GPUs, in seconds; checking out the Git volumes of another run may take this long.
-_CHOOSING_S = 600.0
 
-
-class _Holder(NamedTuple):
-    """A run that holds GPUs: its description, and True if it shares them."""
-
-    text: str
-    is_sharing: bool
-
-
-def _holders() -> dict[str, list[_Holder]]:
-    """Return the holders of each GPU: the runs that have not ended, from their plans.
+def gpu_holders() -> dict[str, dict[str, bool]]:
+    """Return the holders of each GPU: the runs that have not ended, and True for those that share it.
 
     Once a run has its result, processes that have ended with it hold none.
     """
-    holders: dict[str, list[_Holder]] = {}
+    holders: dict[str, dict[str, bool]] = {}
     for run in live_runs():
         with contextlib.suppress(NotFound, ToolFailed):
-            names: dict[str, list[str]] = {}
             plan, ended = run.plan(), _ended_slots(run)
-            for process in plan.processes if run.is_active else ():
-                for gpu in process.gpus if process.slot not in ended else ():
-                    names.setdefault(gpu, []).append(f"{process.pod}/{process.process}")
-            for gpu, processes in names.items():
-                text = f'experiment "{run.experiment}" ({", ".join(processes)})'
-                holders.setdefault(gpu, []).append(_Holder(text, plan.is_sharing_gpus))
+            active = [process for process in plan.processes if run.is_active and process.slot not in ended]
+            for gpu in {gpu for process in active for gpu in process.gpus}:
+                names = ", ".join(f"{process.pod}/{process.process}" for process in active if gpu in process.gpus)
+                holders.setdefault(gpu, {})[f'experiment "{run.experiment}" ({names})'] = plan.is_sharing_gpus
     return holders
 
 
@@ -62,11 +49,6 @@ def _ended_slots(run: Run) -> set[int]:
         if state.ended is not None:
             return {process.slot for process in state.processes if process.phase in ("done", "failed", "stopped")}
     return set()
-
-
-def held_gpus() -> set[str]:
-    """Return the ids of all GPUs that runs hold."""
-    return set(_holders())
 
 
 _QUERY = ("nvidia-smi", "--query-gpu=uuid,utilization.gpu,memory.used", "--format=csv,noheader,nounits")
@@ -86,14 +68,19 @@ class GpuMeter:
 
     def __init__(self) -> None:
         self._asked = -_EVERY_S
-        self._seen: Mapping[str, GpuUse] = {}
+        self._seen: dict[str, GpuUse] = {}
 
     def use_of(self, gpus: Iterable[str]) -> GpuUse:
         """Return the mean load and the total memory of these GPUs. MIG instances are not measured separately."""
         if time.monotonic() - self._asked >= _EVERY_S:
             self._seen, self._asked = {}, time.monotonic()
             with contextlib.suppress(SymphError):
-                self._seen = parse_use(subprocess_runner.run(_QUERY, timeout_s=10).text)
+                lines = subprocess_runner.run(_QUERY, timeout_s=10).text.splitlines()
+                for row in ([field.strip() for field in line.split(", ")] for line in lines):
+                    # Words are unknown values.
+                    if len(row) == 3:
+                        load = int(row[1]) / 100 if row[1].isdigit() else None
+                        self._seen[row[0]] = GpuUse(load, int(row[2]) * MIB if row[2].isdigit() else None)
         uses = [self._seen.get(gpu, GpuUse(busy=None, memory=None)) for gpu in gpus]
         busy = [use.busy for use in uses if use.busy is not None]
         memory = [use.memory for use in uses if use.memory is not None]
@@ -101,22 +88,6 @@ class GpuMeter:
             busy=sum(busy) / len(busy) if busy and len(busy) == len(uses) else None,
             memory=sum(memory) if memory and len(memory) == len(uses) else None,
         )
-
-
-def parse_use(text: str) -> dict[str, GpuUse]:
-    """Return the uses by UUID, from lines like ``GPU-1a9f..., 74, 12288``; non-numbers are unknown values."""
-    rows = ([field.strip() for field in line.split(", ")] for line in text.splitlines())
-    return {
-        row[0]: GpuUse(
-            busy=int(row[1]) / 100 if row[1].isdigit() else None,
-            memory=int(row[2]) * MIB if row[2].isdigit() else None,
-        )
-        for row in rows
-        if len(row) == 3
-    }
-
-
-_DRIVER = Path("/dev/nvidiactl")
 
 
 @contextlib.contextmanager
@@ -129,17 +100,14 @@ def take_gpus(experiment: Experiment, *, share: bool) -> Iterator[Gpus]:
     requests = gpu_requests(experiment)
     if not requests:
         unused = "this machine has GPUs, but no process requests one, so no process sees them; request one: `gpus: 1`"
-        yield Gpus(notes=(unused,) if _DRIVER.exists() else ())
+        yield Gpus(notes=(unused,) if Path("/dev/nvidiactl").exists() else ())
         return
-    with file_locks.exclusive("gpus", _CHOOSING_S):
+    with file_locks.exclusive("gpus"):
         yield _choose(experiment.name, requests, share=share)
 
 
 def look_at_gpus(experiment: Experiment, *, share: bool = False, strict: bool = False) -> Gpus:
-    """Return the GPUs that each process would get now, without taking them.
-
-    Too few GPUs are only noted, unless `strict`, which raises as `take_gpus` does.
-    """
+    """Return the GPUs that each process would get now; too few are noted, or with `strict` raised as by `take_gpus`."""
     requests = gpu_requests(experiment)
     try:
         return _choose(experiment.name, requests, share=share) if requests else Gpus()
@@ -153,63 +121,49 @@ def gpus_of_run(run: Run, experiment: Experiment) -> Gpus:
     """Return the GPUs of a run for a changed `experiment`. Raises Conflict if it requests other numbers."""
     plan = run.plan()
     ids = {f"{process.pod}/{process.process}": process.gpus for process in plan.processes}
-    asked = {request.process: request.count for request in gpu_requests(experiment)}
+    asked = gpu_requests(experiment)
     other = [name for name in {**ids, **asked} if len(ids.get(name, ())) != asked.get(name, 0)]
     if other:
-        what = (
-            f'experiment "{run.experiment}" runs with another number of GPUs for {", ".join(other)} than its spec now'
-        )
+        names = ", ".join(other)
+        what = f'experiment "{run.experiment}" runs with another number of GPUs for {names} than its spec now'
         raise Conflict(what, next=f"symph up --force, or symph down {run.experiment} first")
     return Gpus(ids={name: has for name, has in ids.items() if has}, is_shared=plan.is_sharing_gpus)
 
 
 def gpus_seen() -> tuple[Gpu, ...]:
     """Return the GPUs visible to the caller, from nvidia-smi and CUDA_VISIBLE_DEVICES; none without nvidia-smi."""
-    query = ["nvidia-smi", "--query-gpu=index,uuid,memory.total", "--format=csv,noheader"]
+    argv = ("nvidia-smi", "-L")
     try:
-        texts = [subprocess_runner.run(argv, timeout_s=30).text for argv in (query, ["nvidia-smi", "-L"])]
+        return visible(parse_gpus(subprocess_runner.run(argv, timeout_s=30).text), os.environ.get(CUDA_VISIBLE))
     except ToolMissing:
         return ()
-    try:
-        return visible(parse_gpus(*texts), os.environ.get(CUDA_VISIBLE))
     except ValueError as error:
-        raise ToolFailed(f"cannot read the GPU list of nvidia-smi: {error}", argv=tuple(query)) from error
+        raise ToolFailed(f"cannot read the GPU list of nvidia-smi: {error}", argv=argv) from error
 
 
-def _choose(name: str, requests: Sequence[GpuRequest], *, share: bool) -> Gpus:
-    seen, holders = gpus_seen(), _holders()
-    free = [gpu for gpu in seen if all(share and holder.is_sharing for holder in holders.get(gpu.id, ()))]
-    ids, notes = assign_gpus(requests, free, share=share), tuple[str, ...]()
-    held = "; ".join(
-        f"GPU {gpu.index} is in use by {' and '.join(dict.fromkeys(holder.text for holder in holders[gpu.id]))}"
-        for gpu in seen
-        if gpu not in free
-    )
-    if ids is None and share:
-        ids = assign_gpus(requests, [*free, *(gpu for gpu in seen if gpu not in free)], share=True)
-        notes = (f"this run shares GPUs with runs that did not agree to share: {held}",)
-    if ids is None:
-        raise _too_few(name, requests, len(seen), len(free), held, share=share)
-    return Gpus(ids=ids, is_shared=share, notes=notes)
-
-
-def _too_few(name: str, requests: Sequence[GpuRequest], seen: int, free: int, held: str, *, share: bool) -> SymphError:
-    asked = max(request.count for request in requests) if share else sum(request.count for request in requests)
-    who = ", ".join(f"{request.process.rpartition('/')[2]} {request.count}" for request in requests[:5])
+def _choose(name: str, requests: Mapping[str, int], *, share: bool) -> Gpus:
+    seen, holders = gpus_seen(), gpu_holders()
+    free = [gpu for gpu in seen if all(share and is_sharing for is_sharing in holders.get(gpu.id, {}).values())]
+    taken = [gpu for gpu in seen if gpu not in free]
+    held = "; ".join(f"GPU {gpu.index} is in use by {' and '.join(holders[gpu.id])}" for gpu in taken)
+    if ids := assign_gpus(requests, free, share=share):
+        return Gpus(ids=ids, is_shared=share)
+    if share and (ids := assign_gpus(requests, [*free, *taken], share=True)):
+        note = f"this run shares GPUs with runs that did not agree to share: {held}"
+        return Gpus(ids=ids, is_shared=True, notes=(note,))
+    asked = gpus_needed(requests, share=share)
+    who = ", ".join(f"{process.rpartition('/')[2]} {count}" for process, count in list(requests.items())[:5])
     who += f" and {len(requests) - 5} more" if len(requests) > 5 else ""
     what = f'experiment "{name}" requests {_count(asked)} ({who})'
-    if asked > seen:
-        chosen = os.environ.get(CUDA_VISIBLE)
-        why = f"{CUDA_VISIBLE} allows {_count(seen)}" if chosen is not None else f"this machine has {seen}"
-        step = "request fewer: `local: {gpus: N}`" + (
-            ", or share them: symph up --share-gpus" if seen and not share else ""
-        )
-        return PlacementError(f"{what}; {why}", next=step)
-    left = f"{free} {'is' if free == 1 else 'are'} free"
-    return Conflict(
-        f"{what}; {left} of {_count(seen)} here: {held}",
-        next="end one of them (symph down NAME), or share GPUs: symph up --share-gpus",
-    )
+    if asked > len(seen):
+        is_chosen = os.environ.get(CUDA_VISIBLE) is not None
+        why = f"{CUDA_VISIBLE} allows {_count(len(seen))}" if is_chosen else f"this machine has {len(seen)}"
+        step = "request fewer: `local: {gpus: N}`"
+        step += ", or share them: symph up --share-gpus" if seen and not share else ""
+        raise PlacementError(f"{what}; {why}", next=step)
+    left = f"{len(free)} {'is' if len(free) == 1 else 'are'} free"
+    step = "end one of them (symph down NAME), or share GPUs: symph up --share-gpus"
+    raise Conflict(f"{what}; {left} of {_count(len(seen))} here: {held}", next=step)
 
 
 def _count(number: int) -> str:

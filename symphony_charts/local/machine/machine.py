@@ -16,12 +16,12 @@ import msgspec
 
 from symphony_charts.errors import Problem, SpecError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.kinds.registry import KINDS
-from symphony_charts.local.machine.addresses import addresses_of_run, choose_addresses
+from symphony_charts.local.machine.addresses import RunAddresses, choose_addresses
 from symphony_charts.local.machine.gpus import gpus_of_run, look_at_gpus
 from symphony_charts.local.mounts.mount_points import has_mount_calls
 from symphony_charts.local.plan.environment import FROM_CALLER, HOSTS, HOSTS_FILE, of_machine
 from symphony_charts.local.plan.plan import make_plan
-from symphony_charts.local.plan.records import AddressRange, Checkout, Gpus, Limiter, LocalPlan, Machine
+from symphony_charts.local.plan.records import Checkout, Gpus, Limiter, LocalPlan, Machine, range_at
 from symphony_charts.local.runs import Run, home
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import Service
@@ -59,23 +59,15 @@ def find_limiter() -> Limiter:
 
 
 def _scope() -> list[str]:
-    program, runtime_folder = shutil.which("systemd-run"), os.environ.get("XDG_RUNTIME_DIR")
-    if program is None or not runtime_folder:
+    program, runtime = shutil.which("systemd-run"), os.environ.get("XDG_RUNTIME_DIR")
+    if program is None or not runtime:
         what = "no systemd-run" if program is None else "no systemd session (XDG_RUNTIME_DIR is not set)"
         raise ToolMissing(f"{what} on this machine")
     version = re.search(r"systemd (\d+)", subprocess_runner.run([program, "--version"], timeout_s=10).text)
     is_new = version is not None and int(version[1]) >= _ENDS_SCOPES
     keeps = ["-p", "OOMPolicy=continue"] if is_new else []
-    return [
-        "/usr/bin/env",
-        f"XDG_RUNTIME_DIR={runtime_folder}",
-        program,
-        "--user",
-        "--scope",
-        "--quiet",
-        "--collect",
-        *keeps,
-    ]
+    words = ["/usr/bin/env", f"XDG_RUNTIME_DIR={runtime}", program, "--user", "--scope", "--quiet", "--collect"]
+    return [*words, *keeps]
 
 
 # Test a mount as well: some machines allow the namespace but forbid mounts in it.
@@ -113,11 +105,22 @@ def plan_here(
     private = str(run_dir or home() / experiment.name / run_id)
     if run_dir is None:
         experiment, services = kind.with_helpers_here(experiment, services, private)
-    addresses = addresses_of_run(of_run) if of_run else choose_addresses(experiment, services, strict=gpus is not None)
-    if gpus is None:
-        gpus = gpus_of_run(of_run, experiment) if of_run else look_at_gpus(experiment)
     prefix = namespace_prefix() if run_dir is None else []
-    caller, caller_notes = _caller_of(of_run) if of_run else (dict(os.environ), ())
+    caller, caller_notes = dict(os.environ), tuple[str, ...]()
+    kept: dict[str, tuple[str, int]] = {}
+    if of_run:
+        before = of_run.plan()
+        addresses = RunAddresses(addresses=range_at(before.base_address), moved=before.moved)
+        gpus = gpus or gpus_of_run(of_run, experiment)
+        caller, caller_notes = _caller_of(before)
+        kept = {
+            f"{one.declared_pod}/{one.index}": (one.pod, addresses.addresses.index(one.address))
+            for one in before.processes
+            if not one.is_step
+        }
+    else:
+        addresses = choose_addresses(experiment, services, strict=gpus is not None)
+        gpus = gpus or look_at_gpus(experiment)
     machine = Machine(
         run_id=run_id,
         run_dir=private,
@@ -134,30 +137,19 @@ def plan_here(
         secrets=contents,
         gpus=gpus,
         limiter=find_limiter() if experiment.local.limits else Limiter(),
-        kept=_kept(of_run.plan(), addresses.addresses) if of_run else {},
+        kept=kept,
     )
     plan: LocalPlan = kind.planned_here(make_plan(experiment, services, machine), private)
     return plan
 
 
-def _kept(plan: LocalPlan, addresses: AddressRange) -> dict[str, tuple[str, int]]:
-    """Return the names and address numbers of the replicas of a run, including removed ones."""
-    return {
-        f"{process.group or process.process}/{process.index}": (process.pod, addresses.index(process.address))
-        for process in plan.processes
-        if not process.is_step
-    }
-
-
-def _caller_of(run: Run) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the present environment with the variables that `run` started with, and a note if they differ."""
-    then = run.plan().caller
-    kept = (*FROM_CALLER, "TERM")
-    now = {name: os.environ[name] for name in kept if name in os.environ}
+def _caller_of(plan: LocalPlan) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the present environment with the variables that a run started with, and a note if they differ."""
+    then, kept = plan.caller, (*FROM_CALLER, "TERM")
     # Ignore TERM: terminals differ, and the run uses tmux panes anyway.
-    differing = [name for name in FROM_CALLER if now.get(name) != then.get(name)]
+    differing = [name for name in FROM_CALLER if os.environ.get(name) != then.get(name)]
     names = " and ".join(filter(None, [", ".join(differing[:-1]), *differing[-1:]]))
-    text = f"{run.experiment} keeps the {names} of its start, which differ from yours"
+    text = f"{plan.experiment} keeps the {names} of its start, which differ from yours"
     notes = (f"{text}; to use yours, start a new run: symph up --force",) if differing else ()
     return {**{name: value for name, value in os.environ.items() if name not in kept}, **then}, notes
 
@@ -217,9 +209,8 @@ def check_capacity(count: int) -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < needed:
         what = f"{count} processes need {needed} open files, and the limit is {hard}"
-        raise ToolFailed(
-            what, "ulimit -Hn", f"raise the limit: ulimit -n {needed} as root, or in /etc/security/limits.conf"
-        )
+        step = f"raise the limit: ulimit -n {needed} as root, or in /etc/security/limits.conf"
+        raise ToolFailed(what, "ulimit -Hn", step)
 
 
 def free_terminals() -> int:

@@ -75,22 +75,18 @@ def remove_points(path: str) -> list[str]:
     """Remove unused points in the journal at `path`, the deepest first; return the failures with reasons."""
     if not os.path.exists(path):
         return []
-    journal = Journal(path)
-    try:
-        with journal.locked():
-            kept: list[Point] = []
-            stuck: list[str] = []
-            for point in sorted(journal.points(), key=lambda one: str(one["path"]).count("/"), reverse=True):
-                holds_one = any(str(one["path"]).startswith(f"{point['path']}/") for one in kept)
-                why = "holds another" if holds_one else _remove(point)
-                if why in ("in use", "holds another"):
-                    kept.insert(0, point)
-                elif why:
-                    stuck.append(f"{point['path']}: {why}")
-            journal.keep(kept)
-            return stuck
-    finally:
-        journal.close()
+    kept: list[Point] = []
+    stuck: list[str] = []
+    with contextlib.closing(Journal(path)) as journal, journal.locked():
+        for point in sorted(journal.points(), key=lambda one: str(one["path"]).count("/"), reverse=True):
+            holds_one = any(str(one["path"]).startswith(f"{point['path']}/") for one in kept)
+            why = "in use" if holds_one else _remove(point)
+            if why == "in use":
+                kept.insert(0, point)
+            elif why:
+                stuck.append(f"{point['path']}: {why}")
+        journal.keep(kept)
+    return stuck
 
 
 def _remove(point: Point) -> str:
@@ -197,28 +193,22 @@ def is_automounter(path: str) -> bool:
         return any(f" {path} " in line and " - autofs " in line for line in file)
 
 
-def open_beneath(folder: str, path: str) -> int:
-    """Return a descriptor (O_PATH) of `path` inside `folder`, whose links may not lead out of it.
+@contextlib.contextmanager
+def opened_beneath(folder: str, path: str) -> Iterator[int]:
+    """Yield a descriptor (O_PATH) of `path` inside `folder`, whose links may not lead out of it.
 
     Makes missing folders, as the kubelet does for a subPath. Raises OSError.
     """
-    top = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-    if not path:
-        return top
-    try:
-        done = "."
-        for name in filter(None, path.split("/")):
-            inner = _open_inside(top, done)
-            try:
-                os.mkdir(name, 0o755, dir_fd=inner)
-            except FileExistsError:
-                pass
-            finally:
-                os.close(inner)
-            done += f"/{name}"
-        return _open_inside(top, path)
-    finally:
-        os.close(top)
+    with contextlib.ExitStack() as opened:
+        top = found = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        opened.callback(os.close, top)
+        names = [name for name in path.split("/") if name]
+        for number, name in enumerate(names):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o755, dir_fd=found)
+            found = _open_inside(top, "/".join(names[: number + 1]))
+            opened.callback(os.close, found)
+        yield found
 
 
 def _open_inside(top: int, path: str) -> int:

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from symphony_charts.local.mounts import mount_points
-from symphony_charts.local.mounts.mount_points import Journal, open_beneath
+from symphony_charts.local.mounts.mount_points import Journal, opened_beneath
 
 if sys.platform != "win32":
     import fcntl
@@ -38,16 +38,13 @@ _TMPFS = mount_points.MS_NOSUID | mount_points.MS_NODEV
 class RefusedError(Exception):
     """This machine cannot show something at its target; `next_step` is the remedy."""
 
-    def __init__(self, what: str, next_step: str) -> None:
+    def __init__(self, what: str, next_step: str = "mount it at another path") -> None:
         super().__init__(what)
         self.what, self.next_step = what, next_step
 
 
 class Target(NamedTuple):
-    """A mount of `source`, or of its `sub_path`, at the absolute path `at`, perhaps read-only.
-
-    `path` is the place of the mount in the experiment.
-    """
+    """A mount of `source`, or of its `sub_path`, at the absolute path `at`; `path` is its place in the experiment."""
 
     source: str
     at: str
@@ -65,10 +62,7 @@ class Target(NamedTuple):
 
 
 class Mounter:
-    """Mounts targets. `scratch` is a tmpfs of the run; without a `journal` all mount points must exist.
-
-    `refusals` collects all refusals of the machine.
-    """
+    """Mounts targets. `scratch` is a tmpfs of the run; without a `journal` all mount points must exist."""
 
     def __init__(self, scratch: str, journal: Journal | None) -> None:
         self._scratch, self._journal = scratch, journal
@@ -126,9 +120,8 @@ class Mounter:
             return
         is_folder = _is_folder(target)
         with contextlib.suppress(OSError):
-            top = open_beneath(outer.source, outer.sub_path)
-            path = os.readlink(f"/proc/self/fd/{top}").rstrip("/") + target.at[len(outer.at.rstrip("/")) :]
-            os.close(top)
+            with opened_beneath(outer.source, outer.sub_path) as top:
+                path = os.readlink(f"/proc/self/fd/{top}").rstrip("/") + target.at[len(outer.at.rstrip("/")) :]
             # Links inside of a volume may resolve to other paths at its mount point.
             if os.path.realpath(path) == path:
                 self._make(path, is_folder=is_folder)
@@ -136,9 +129,8 @@ class Mounter:
 
     def _hold(self, target: Target) -> int:
         """Return a descriptor of the mounts at the source, which remains valid when its path is covered."""
-        opened = open_beneath(target.source, target.sub_path)
-        tree = mount_points.open_tree(f"/proc/self/fd/{opened}")
-        os.close(opened)
+        with opened_beneath(target.source, target.sub_path) as source:
+            tree = mount_points.open_tree(f"/proc/self/fd/{source}")
         if target.read_only:
             mount_points.set_read_only(tree, is_recursive=True)
         return tree
@@ -160,77 +152,54 @@ class Mounter:
         while True:
             path = os.path.realpath(target.at)
             above = _existing(path)
-            if path == "/":
-                raise RefusedError(
-                    f"cannot mount at {target.at}, the root of this machine", "mount it at a path below /"
-                )
-            if os.path.islink(above):
-                raise RefusedError(f"cannot mount at {target.at}: {above} is a broken link", f"check it: ls -l {above}")
-            if above == path and os.path.isdir(path) != is_folder:
-                kind, wanted = ("file", "folder") if is_folder else ("folder", "file")
-                raise RefusedError(
-                    f"{target.at} is a {kind} on this machine, and the volume is a {wanted}", "mount it at another path"
-                )
-            if above != path and not os.path.isdir(above):
-                raise RefusedError(
-                    f"cannot create {target.at}: {above} is not a folder on this machine", "mount it at another path"
-                )
+            _check_place(target.at, path, above, is_folder=is_folder)
             try:
                 if above != path and not self._make(path, is_folder=is_folder):
                     self._lay_skeleton(above, target.at)
                     if not self._make(path, is_folder=is_folder):
-                        raise RefusedError(
-                            f"cannot create {target.at} on this machine", f"create it by hand: mkdir -p {target.at}"
-                        )
+                        step = f"create it by hand: mkdir -p {target.at}"
+                        raise RefusedError(f"cannot create {target.at} on this machine", step)
                 if self._keep_in_use(path):
                     return path
             except FileNotFoundError:
                 # Another run has ended and removed its mount points in the meantime.
                 pass
             if time.monotonic() > deadline:
-                raise RefusedError(
-                    f"cannot create {target.at} on this machine: {above} accepts no new entries",
-                    "mount it at another path",
-                )
+                raise RefusedError(f"cannot create {target.at} on this machine: {above} accepts no new entries")
             time.sleep(0.01)
 
     def _make(self, path: str, *, is_folder: bool) -> bool:
         """Make the missing folders of `path`; return False if that is not allowed."""
-        # A cleanup must not see a point that is made but not yet noted: its parent would look like foreign content.
-        with self._journal.locked() if self._journal else contextlib.nullcontext():
-            return self._make_missing(path, is_folder=is_folder)
-
-    def _make_missing(self, path: str, *, is_folder: bool) -> bool:
-        above = _existing(path)
-        names = path[len(above.rstrip("/")) + 1 :].split("/")
-        folder = os.open(above, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        is_ours = os.fstat(folder).st_dev in self._devices
-        if not is_ours and self._journal is None:
-            os.close(folder)
-            return False
-        made = above.rstrip("/")
-        try:
-            for number, name in enumerate(names):
-                made += f"/{name}"
-                is_new = self._make_one(name, folder, is_folder=is_folder or number < len(names) - 1)
-                inner = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-                os.close(folder)
-                folder = inner
-                if is_new and not is_ours and self._journal:
-                    facts = os.fstat(folder)
-                    self._known.add((facts.st_dev, facts.st_ino))
-                    self._journal.note(made, facts)
-        except OSError as error:
-            if error.errno in _NOT_ALLOWED:
+        with contextlib.ExitStack() as stack:
+            if self._journal:
+                # A cleanup must not see a point that is made but not yet noted: its parent would look like foreign
+                # content.
+                stack.enter_context(self._journal.locked())
+            made = _existing(path).rstrip("/")
+            names = path[len(made) + 1 :].split("/")
+            folder = os.open(made or "/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            stack.callback(os.close, folder)
+            is_ours = os.fstat(folder).st_dev in self._devices
+            if not is_ours and self._journal is None:
                 return False
-            if error.errno == errno.ENOENT:
-                raise
-            raise RefusedError(
-                f"cannot create {made}: {error.strerror}", f"create it by hand: mkdir -p {path}"
-            ) from error
-        finally:
-            os.close(folder)
-        return True
+            try:
+                for number, name in enumerate(names, 1):
+                    made += f"/{name}"
+                    is_new = self._make_one(name, folder, is_folder=is_folder or number < len(names))
+                    folder = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+                    stack.callback(os.close, folder)
+                    if is_new and not is_ours and self._journal:
+                        facts = os.fstat(folder)
+                        self._known.add((facts.st_dev, facts.st_ino))
+                        self._journal.note(made, facts)
+            except OSError as error:
+                if error.errno in _NOT_ALLOWED:
+                    return False
+                if error.errno == errno.ENOENT:
+                    raise
+                step = f"create it by hand: mkdir -p {path}"
+                raise RefusedError(f"cannot create {made}: {error.strerror}", step) from error
+            return True
 
     def _make_one(self, name: str, folder: int, *, is_folder: bool) -> bool:
         try:
@@ -256,26 +225,25 @@ class Mounter:
             own = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except PermissionError:
             return True
-        facts = os.fstat(own)
-        is_made = (facts.st_dev, facts.st_ino) in self._known
-        is_file = stat.S_ISREG(facts.st_mode)
-        is_empty = not os.listdir(own) if stat.S_ISDIR(facts.st_mode) else is_file and facts.st_size == 0
-        if facts.st_dev in self._devices or not (is_made or is_empty):
-            os.close(own)
-            return True
-        try:
-            fcntl.flock(own, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(own)
-            return False
-        except OSError:
-            # A file system without locks: a cleanup fails to lock the point, too, and leaves it.
-            os.close(own)
-            return True
-        now = os.stat(path)
-        if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino):
-            os.close(own)
-            return False
+        with contextlib.ExitStack() as stack:
+            stack.callback(os.close, own)
+            facts = os.fstat(own)
+            is_made = (facts.st_dev, facts.st_ino) in self._known
+            is_file = stat.S_ISREG(facts.st_mode)
+            is_empty = not os.listdir(own) if stat.S_ISDIR(facts.st_mode) else is_file and facts.st_size == 0
+            if facts.st_dev in self._devices or not (is_made or is_empty):
+                return True
+            try:
+                fcntl.flock(own, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            except OSError:
+                # A file system without locks: a cleanup fails to lock the point, too, and leaves it.
+                return True
+            now = os.stat(path)
+            if (now.st_dev, now.st_ino) != (facts.st_dev, facts.st_ino):
+                return False
+            stack.pop_all()
         os.set_inheritable(own, True)
         return True
 
@@ -348,6 +316,19 @@ def _outer_of(target: Target, targets: Sequence[Target]) -> Target | None:
     return max(outer, key=lambda one: one.depth, default=None)
 
 
+def _check_place(wanted: str, path: str, above: str, *, is_folder: bool) -> None:
+    """Raise RefusedError if `path`, the place of `wanted`, can be no mount point; `above` is its existing part."""
+    if path == "/":
+        raise RefusedError(f"cannot mount at {wanted}, the root of this machine", "mount it at a path below /")
+    if os.path.islink(above):
+        raise RefusedError(f"cannot mount at {wanted}: {above} is a broken link", f"check it: ls -l {above}")
+    if above == path and os.path.isdir(path) != is_folder:
+        kind, other = ("file", "folder") if is_folder else ("folder", "file")
+        raise RefusedError(f"{wanted} is a {kind} on this machine, and the volume is a {other}")
+    if above != path and not os.path.isdir(above):
+        raise RefusedError(f"cannot create {wanted}: {above} is not a folder on this machine")
+
+
 def _existing(path: str) -> str:
     while not os.path.lexists(path):
         path = os.path.dirname(path)
@@ -355,11 +336,8 @@ def _existing(path: str) -> str:
 
 
 def _is_folder(target: Target) -> bool:
-    opened = open_beneath(target.source, target.sub_path)
-    try:
-        return stat.S_ISDIR(os.fstat(opened).st_mode)
-    finally:
-        os.close(opened)
+    with opened_beneath(target.source, target.sub_path) as source:
+        return stat.S_ISDIR(os.fstat(source).st_mode)
 
 
 # It is started in a new mount namespace with a PLAN and the PROGRAM's argument list: once for a run, before tmux, and
@@ -380,17 +358,14 @@ def main() -> None:
     if journal is not None:
         _mark(plan["scratch"])
     mounter = Mounter(plan["scratch"], journal)
-    mounter.mount_all(_targets(plan["targets"]), [_targets(rows) for rows in plan["prepare"]])
+    targets, *prepared = [[Target(**row) for row in rows] for rows in (plan["targets"], *plan["prepare"])]
+    mounter.mount_all(targets, prepared)
     if mounter.refusals:
         sys.stderr.write(json.dumps(list({(row["what"], row["path"]): row for row in mounter.refusals}.values())))
         raise SystemExit(125)
     # Python itself adds this without a locale; our callers never set it.
     os.environ.pop("LC_CTYPE", None)
     os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606 - there is no shell
-
-
-def _targets(rows: list[dict[str, Any]]) -> list[Target]:
-    return [Target(**row) for row in rows]
 
 
 def _mark(scratch: str) -> None:

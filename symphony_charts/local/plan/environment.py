@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.kinds.registry import KINDS, compat_kind
-from symphony_charts.local.plan.mounts import Layout, config_dir
+from symphony_charts.local.plan.mounts import Layout, config_dir, secrets_dir
 from symphony_charts.local.plan.records import Bind, File, Machine
 from symphony_charts.local.plan.replicas import Replica
 from symphony_charts.local.plan.resources import CUDA_VISIBLE, gpu_environment
@@ -38,16 +38,10 @@ _OF_SHELL = frozenset((*FROM_CALLER, "TERM", "HOSTNAME", "TMUX", "TMUX_PANE", "S
 def passed_names(patterns: Sequence[str], caller: Mapping[str, str], *, by_pattern: bool = False) -> list[str]:
     """Return the caller's variables that `local.pass_env` passes on; `by_pattern` omits those that it names."""
     globs = [pattern for pattern in patterns if set(pattern) & set("*?[")]
-    matching = [
-        name
-        for name in caller
-        if name not in _OF_SHELL
-        and is_shell_name(name)
-        and not is_ours(name)
-        and any(fnmatchcase(name, glob) for glob in globs)
-    ]
+    usual = [name for name in caller if name not in _OF_SHELL and is_shell_name(name) and not is_ours(name)]
     named = [name for name in patterns if name in caller]
-    return list(dict.fromkeys(name for name in [*named, *matching] if not (by_pattern and name in named)))
+    matching = [name for name in usual if name not in named and any(fnmatchcase(name, glob) for glob in globs)]
+    return matching if by_pattern else list(dict.fromkeys([*named, *matching]))
 
 
 class Environments:
@@ -81,32 +75,35 @@ class Environments:
         replica: Replica,
         *,
         tty: bool,
-        secrets: str,
         gpus: Sequence[str],
         attempt: str | None,
     ) -> tuple[dict[str, str], dict[str, str]]:
-        """Return the variables of a process in the order of a pod; `secrets` is the folder of its secrets.
+        """Return the variables of a process in the order of a pod, and those that ``$(NAME)`` may reference.
 
-        `attempt` is the number of earlier tries, None if it changes or is unknown. The second map has the variables
-        that ``$(NAME)`` may reference: none from an image or a node.
-
-        Raises SpecError for a value that only a cluster knows.
+        `attempt` is the number of earlier tries, None if it changes or is unknown. Raises SpecError for a value that
+        only a cluster knows.
         """
-        local = process.local.env if isinstance(process, Process) and process.local is not None else {}
-        ref = ProcessRef(replica.pod.name, name)
+        experiment, caller, pod = self._experiment, self._machine.caller_env, replica.pod.name
+        ref = ProcessRef(pod, name)
         listens = [service.name for service in self._services if service.listener == ref]
-        own = [service.name for service in self._services if service.listener.pod == replica.pod.name]
+        declared = {**process.env, **self._gpus(process, gpus), **experiment.local.env}
+        of_kinds: dict[str, str] = {}
+        connects: list[str] = []
+        beside: list[str] = []
         # A step runs before the services of its pod.
-        beside = [service for service in own if service not in listens] if isinstance(process, Process) else []
-        dialled = process.connects if isinstance(process, Process) else ()
-        connects = [service for service in dialled if service in self.addresses]
-        declared = {**process.env, **self._gpus(process, gpus), **self._experiment.local.env, **local}
+        if isinstance(process, Process):
+            declared |= process.local.env if process.local is not None else {}
+            connects = [service for service in process.connects if service in self.addresses]
+            own = [service.name for service in self._services if service.listener.pod == pod]
+            beside = [service for service in own if service not in listens]
+            for kind in self._kinds:
+                of_kinds |= kind.variables_here(experiment, pod, replica.index, self._hosts)
+            declared |= self._overrides(replica)
         listed = interpret(
             [
-                *own_variables(self._experiment.name, ref, listens, connects, beside=beside),
-                *(Variable(key, value) for key, value in self._of_kinds(process, replica).items()),
+                *own_variables(experiment.name, ref, listens, connects, beside=beside),
+                *(Variable(key, value) for key, value in of_kinds.items()),
                 *(Variable(key, value) for key, value in declared.items()),
-                *(Variable(key, value) for key, value in self._overrides(process, replica).items()),
             ],
             {
                 Fact.ADDRESS: replica.address,
@@ -114,50 +111,34 @@ class Environments:
                 Fact.REPLICAS: str(replica.count),
                 Fact.RUN: self._machine.run_id,
                 Fact.CONFIG_DIR: config_dir(self._machine),
-                Fact.SECRETS_DIR: secrets,
+                Fact.SECRETS_DIR: secrets_dir(experiment, ref, self._machine),
                 Fact.ATTEMPT: attempt,
             },
             self.addresses,
             replica.index,
         )
         values = dict(self._shared)
-        fields = _pod_fields(self._experiment, replica, self._machine)
+        fields = _pod_fields(experiment, replica, self._machine)
         for variable, value in listed.items():
             text = _resolve(variable, value, fields) if isinstance(value, EnvSource) else value
             if text is None:
                 values.pop(variable, None)
             else:
                 values[variable] = text
-        caller = self._machine.caller_env
-        passed = [name for name in self._passed if name not in values]
-        named = {name: caller[name] for name in passed}
+        named = {name: caller[name] for name in self._passed if name not in values}
         for variable in pod_order(values):
             named[variable] = expand(values[variable], named)
-        return {**self._given(replica.name, tty=tty), **named}, named
-
-    def _of_kinds(self, process: Process | Step, replica: Replica) -> dict[str, str]:
-        if isinstance(process, Step):
-            return {}
-        experiment, pod, index = self._experiment, replica.pod.name, replica.index
-        found = (kind.variables_here(experiment, pod, index, self._hosts) for kind in self._kinds)
-        return {name: value for variables in found for name, value in variables.items()}
-
-    def _overrides(self, process: Process | Step, replica: Replica) -> Mapping[str, str]:
-        if isinstance(process, Step):
-            return {}
-        listeners = {service.name: service.listener.pod for service in self._services}
-        ports = {
-            name: address.port_of(replica.index) if listeners[name] == replica.pod.name else address.port
-            for name, address in self.addresses.items()
-        }
-        return self._kinds[0].overrides_here(
-            self._experiment, replica.pod.name, replica.index, self._hosts, ports, replica.name
-        )
-
-    def _given(self, pod: str, *, tty: bool) -> dict[str, str]:
-        caller = self._machine.caller_env
         given = {name: caller[name] for name in [*FROM_CALLER, *(["TERM"] if tty else [])] if name in caller}
-        return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": pod}
+        return {"PATH": "/usr/local/bin:/usr/bin:/bin", **given, "HOSTNAME": replica.name, **named}, named
+
+    def _overrides(self, replica: Replica) -> Mapping[str, str]:
+        pod, index = replica.pod.name, replica.index
+        ports = {
+            service.name: address.port_of(index) if service.listener.pod == pod else address.port
+            for service in self._services
+            if (address := self.addresses.get(service.name))
+        }
+        return self._kinds[0].overrides_here(self._experiment, pod, index, self._hosts, ports, replica.name)
 
     def _gpus(self, process: Process | Step, ids: Sequence[str]) -> dict[str, str]:
         if not ids and CUDA_VISIBLE in self._passed:
@@ -225,12 +206,8 @@ def secret_names(
     experiment: Experiment, ref: ProcessRef, env: Mapping[str, str], secrets: Mapping[str, bytes]
 ) -> frozenset[str]:
     """Return the variables of `env` with secret values: by content, by source, or by name."""
-    declared = {
-        name: value
-        for other, process in processes_of(experiment)
-        if other == ref
-        for name, value in process.env.items()
-    }
+    process = dict(processes_of(experiment)).get(ref)
+    declared = {} if process is None else process.env
     texts = secret_texts(secrets).values()
     return frozenset(
         name
@@ -283,10 +260,10 @@ def host_names(replicas: Sequence[Replica], machine: Machine) -> Layout:
     """
     lines = [f"{replica.address} {name}" for replica in replicas for name in replica.pod.settings.names]
     if not lines:
-        return Layout(files=(), binds=(), notes=())
+        return Layout()
     names = {line.split()[1] for line in lines}
     if not machine.has_namespace:
-        return Layout(files=(), binds=(), notes=tuple(_notes(lines, machine)))
+        return Layout(notes=tuple(_notes(lines, machine)))
     kept = [kept for line in machine.hosts.splitlines() if (kept := _without(names, line))]
     content = "".join(f"{line}\n" for line in lines) + _MARK + "".join(f"{line}\n" for line in kept)
     source = f"{machine.run_dir}/{HOSTS_FILE}"

@@ -43,9 +43,9 @@ DATA = "data"
 class Layout(Struct, frozen=True, kw_only=True):
     """The files in the run's folder, and the paths at which all processes see them."""
 
-    files: tuple[File, ...]
-    binds: tuple[Bind, ...]
-    notes: tuple[str, ...]
+    files: tuple[File, ...] = ()
+    binds: tuple[Bind, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def config_dir(machine: Machine) -> str:
@@ -53,11 +53,15 @@ def config_dir(machine: Machine) -> str:
     return CONFIG_DIR if machine.has_namespace else f"{machine.run_dir}/files/config"
 
 
-def secrets_dir(machine: Machine, own: Sequence[Bind]) -> str:
-    """Return the folder of the experiment's secret files for a process with the mounts `own`."""
-    shared = f"{machine.run_dir}/files/secrets"
-    folder = next((bind.source for bind in own if bind.target == SECRETS_DIR), shared)
-    return SECRETS_DIR if machine.has_namespace else folder
+def secrets_dir(experiment: Experiment, ref: ProcessRef, machine: Machine) -> str:
+    """Return the folder of the secrets of a process, as it sees it."""
+    return SECRETS_DIR if machine.has_namespace else f"{machine.run_dir}/{_secrets_folder(experiment, ref)}"
+
+
+def _secrets_folder(experiment: Experiment, ref: ProcessRef) -> str:
+    """Return the folder, in that of the run, with the secrets of a process: its own if some secrets are restricted."""
+    is_own = any(secret.only for secret in experiment.secrets)
+    return f"files/secrets.{ref.pod}.{ref.process}" if is_own else "files/secrets"
 
 
 def layout(experiment: Experiment, machine: Machine) -> Layout:
@@ -85,21 +89,18 @@ def layout(experiment: Experiment, machine: Machine) -> Layout:
 
 
 def mount_binds(experiment: Experiment, mounts: Iterable[Mount], pod: str, machine: Machine) -> Iterator[Bind]:
-    """Yield the volumes of one process of the replica `pod`.
-
-    Raises SpecError for a volume that only a cluster has and that has no `local` replacement.
-    """
+    """Yield the volumes of one process of the replica `pod`. Raises SpecError for one that only a cluster has."""
     for number, mount in enumerate(mounts):
+        sub_path = ""
         if mount.local is not None:
-            here = str(PurePosixPath(machine.spec_dir) / mount.local)
-            yield Bind(source=here, target=mount.at, read_only=mount.read_only)
-            continue
-        volume = experiment.volumes[mount.volume]
-        source = _source(volume, mount, pod, machine, f"mounts[{number}]")
-        if source is not None:
+            source: str | None = str(PurePosixPath(machine.spec_dir) / mount.local)
+        else:
+            source = _source(experiment.volumes[mount.volume], mount, pod, machine, f"mounts[{number}]")
             sub_path = (mount.sub_path or "").strip("/")
+        if source is not None:
             source = f"{source}/{sub_path}" if sub_path else source
-            yield Bind(source=source, target=mount.at, read_only=mount.read_only, sub_path=sub_path)
+            target = mount.at.rstrip("/") or "/"
+            yield Bind(source=source, target=target, read_only=mount.read_only, sub_path=sub_path)
 
 
 def created_host_paths(experiment: Experiment) -> set[str]:
@@ -109,11 +110,7 @@ def created_host_paths(experiment: Experiment) -> set[str]:
 
 
 def lost_writes(experiment: Experiment, mounts: Sequence[Mount], machine: Machine) -> Iterator[Problem]:
-    """Yield the persistent volumes of a process whose writes would be lost where nothing can be mounted.
-
-    These are persistent volumes mounted inside a temporary one: a program that uses the path through the outer volume
-    writes into the outer one.
-    """
+    """Yield persistent volumes inside of temporary ones: without mounts, programs would write into the outer ones."""
     if machine.has_namespace or machine.claims_dir.startswith(f"{machine.run_dir}/"):
         return
     for number, mount in enumerate(mounts):
@@ -142,9 +139,9 @@ def checkouts_of(experiment: Experiment, mounts: Iterable[Mount], pod: str, mach
 
 
 def process_secrets(experiment: Experiment, ref: ProcessRef, machine: Machine) -> tuple[Bind, ...]:
-    """Return the secrets folder of one process if some secrets are restricted, and its files at other places."""
+    """Return the secrets folder of one process if it has its own, and its files at other places."""
+    folder = f"{machine.run_dir}/{_secrets_folder(experiment, ref)}"
     is_own = any(secret.only for secret in experiment.secrets)
-    folder = f"{machine.run_dir}/files/secrets{f'.{ref.pod}.{ref.process}' if is_own else ''}"
     files = (
         Bind(source=f"{folder}/{key_of(secret)}", target=at.rstrip("/"), read_only=True)
         for secret in experiment.secrets
@@ -159,15 +156,15 @@ def _may_see(secret: SecretFile, ref: ProcessRef) -> bool:
 
 
 def _secret_files(experiment: Experiment, machine: Machine) -> Iterator[File]:
-    chosen = {key_of(secret): secret for secret in experiment.secrets if secret.only}
-    for key, content in machine.secrets.items():
-        if key not in chosen:
-            yield File(path=f"files/secrets/{key}", content=content, mode=0o644)
-    if chosen:
+    """Yield the secrets that all may see, and all that each process may see if some are restricted."""
+    secrets = [secret for secret in experiment.secrets if key_of(secret) in machine.secrets]
+    places = [("files/secrets", secret) for secret in secrets if not secret.only]
+    if len(places) < len(secrets):
         for ref, _ in processes_of(experiment):
-            for key, content in machine.secrets.items():
-                if key not in chosen or _may_see(chosen[key], ref):
-                    yield File(path=f"files/secrets.{ref.pod}.{ref.process}/{key}", content=content, mode=0o644)
+            folder = _secrets_folder(experiment, ref)
+            places += [(folder, secret) for secret in secrets if _may_see(secret, ref)]
+    for folder, secret in places:
+        yield File(path=f"{folder}/{key_of(secret)}", content=machine.secrets[key_of(secret)], mode=0o644)
 
 
 def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: str) -> str | None:
@@ -185,9 +182,8 @@ def _source(volume: AnyVolume, mount: Mount, pod: str, machine: Machine, path: s
     if isinstance(volume, (SecretVolume, ConfigVolume)) and volume.local:
         return volume.local
     what = f'volume "{mount.volume}" exists only on a cluster'
-    raise SpecError(
-        [Problem(what=what, path=path, next="set `local: FOLDER`, a folder of this machine to use instead")]
-    )
+    step = "set `local: FOLDER`, a folder of this machine to use instead"
+    raise SpecError([Problem(what=what, path=path, next=step)])
 
 
 def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process | Step:
@@ -211,10 +207,11 @@ def with_local_paths(process: Process | Step, binds: Sequence[Bind]) -> Process 
     )
 
 
-def relocation_note(binds: Iterable[Bind]) -> tuple[str, ...]:
+def relocation_note(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[str, ...]:
     """Return a note on volumes that are at other paths than in the pod."""
+    binds = [bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR]
     moved = {bind.target: bind.source for bind in binds if bind.source != bind.target}
-    if not moved:
+    if machine.has_namespace or not moved:
         return ()
     places = ", ".join(f"{target} is {source}" for target, source in list(moved.items())[:5])
     more = f" and {len(moved) - 5} more" if len(moved) > 5 else ""
@@ -249,8 +246,8 @@ def mount_sets(plan: LocalPlan, run_dir: str, socket_dir: str) -> MountSets:
     common = [bind for bind in (sees[0] if sees else ()) if all(bind in binds for binds in sees)]
     while blocked := [bind for bind in common if _is_blocked(bind, common, sees, needed)]:
         common = [bind for bind in common if bind not in blocked]
-    replaced = {_path(bind) for bind in common}
-    shared = (*(bind for bind in plan.binds if _path(bind) not in replaced), *common)
+    replaced = {bind.target for bind in common}
+    shared = (*(bind for bind in plan.binds if bind.target not in replaced), *common)
     own = {process.slot: _own(process, shared) for process in plan.processes}
     return MountSets(shared=shared, own={slot: binds for slot, binds in own.items() if binds})
 
@@ -260,17 +257,16 @@ def _is_blocked(bind: Bind, common: Sequence[Bind], sees: Sequence[Sequence[Bind
     own = [other for binds in sees for other in binds if other not in common]
     if any(_holds(bind, path) for path in needed):
         return True
-    return any(_holds(other, _path(bind)) or _holds(bind, other.source) for other in own)
+    return any(_holds(other, bind.target) or _holds(bind, other.source) for other in own)
 
 
 def _own(process: PlannedProcess, shared: Sequence[Bind]) -> tuple[Bind, ...]:
     own = [bind for bind in process.binds if bind not in shared]
-    targets = {_path(bind) for bind in own}
+    targets = {bind.target for bind in own}
     # A process's own volume would hide shared mounts below it: mount those once more.
-    hidden = [
-        bind for bind in shared if _path(bind) not in targets and any(_holds(other, _path(bind)) for other in own)
-    ]
-    return tuple(sorted([*hidden, *own], key=lambda bind: _path(bind).count("/")))
+    kept = [bind for bind in shared if bind.target not in targets]
+    hidden = [bind for bind in kept if any(_holds(other, bind.target) for other in own)]
+    return tuple(sorted([*hidden, *own], key=lambda bind: bind.target.count("/")))
 
 
 def is_for_mount(binds: Sequence[Bind], run_dir: str) -> bool:
@@ -281,7 +277,7 @@ def is_for_mount(binds: Sequence[Bind], run_dir: str) -> bool:
     return not any(
         bind.sub_path
         or (bind.read_only and not bind.source.startswith(f"{run_dir}/"))
-        or any(_holds(other, bind.source) or (other != bind and _holds(other, _path(bind))) for other in binds)
+        or any(_holds(other, bind.source) or (other != bind and _holds(other, bind.target)) for other in binds)
         for bind in binds
     )
 
@@ -296,30 +292,17 @@ def helper_plan(
 ) -> dict[str, Any]:
     """Return the input of `local.mounts.mounter`; `paths` maps targets to their places in the experiment."""
 
-    def rows(binds: Sequence[Bind]) -> list[dict[str, object]]:
-        return [
-            {
-                "source": bind.volume,
-                "sub_path": bind.sub_path,
-                "at": _path(bind),
-                "read_only": bind.read_only,
-                "path": paths.get(bind.target, ""),
-            }
-            for bind in binds
-        ]
+    def row(bind: Bind) -> dict[str, object]:
+        place = {"source": bind.volume, "sub_path": bind.sub_path, "at": bind.target}
+        return {**place, "read_only": bind.read_only, "path": paths.get(bind.target, "")}
 
     return {
         "scratch": f"{run_dir}/scratch",
         "journal": journal,
-        "targets": rows(targets),
-        "prepare": [rows(binds) for binds in prepare],
+        "targets": [row(bind) for bind in targets],
+        "prepare": [[row(bind) for bind in binds] for binds in prepare],
     }
 
 
-def _path(bind: Bind) -> str:
-    return bind.target.rstrip("/") or "/"
-
-
 def _holds(bind: Bind, path: str) -> bool:
-    target = _path(bind)
-    return path == target or path.startswith(f"{target.rstrip('/')}/")
+    return path == bind.target or path.startswith(f"{bind.target.rstrip('/')}/")

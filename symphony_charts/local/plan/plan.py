@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from msgspec.structs import asdict, replace
@@ -20,21 +20,10 @@ from symphony_charts.local.plan.mounts import (
     mount_binds,
     process_secrets,
     relocation_note,
-    secrets_dir,
     with_local_paths,
 )
-from symphony_charts.local.plan.readiness import Order, checks_of, health_of
-from symphony_charts.local.plan.records import (
-    AtEnd,
-    Bind,
-    Check,
-    Checkout,
-    LocalPlan,
-    Machine,
-    PlannedProcess,
-    Restart,
-    Wait,
-)
+from symphony_charts.local.plan.readiness import checks_of, waits_of
+from symphony_charts.local.plan.records import AtEnd, Check, Checkout, LocalPlan, Machine, PlannedProcess, Restart, Wait
 from symphony_charts.local.plan.replicas import (
     Replica,
     local_process,
@@ -48,7 +37,6 @@ from symphony_charts.spec.checks.pods import UNLIMITED
 from symphony_charts.spec.environment import entry_point, expand
 from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, pods_that_end, processes_of, retries_of
-from symphony_charts.spec.sources import SECRETS_DIR
 from symphony_charts.spec.variable_names import not_handed_on, shell_argv
 
 # The default grace period of a pod in Kubernetes, in seconds.
@@ -56,24 +44,19 @@ _GRACE_S = 30
 
 
 def make_plan(experiment: Experiment, services: Sequence[Service], machine: Machine) -> LocalPlan:
-    """Plan all processes of `experiment` here: argv, environment, files, order and policies.
-
-    Raises SpecError with every process that cannot run on one machine, and the reason.
-    """
-    replicas = list(replicas_of(experiment, machine))
-    files, names = layout(experiment, machine), host_names(replicas, machine)
-    context = _Context(experiment, tuple(services), machine, replicas, files.binds)
-    planned = context.plan_all()
+    """Plan all processes of `experiment` here. Raises SpecError with every process that cannot run, and the reason."""
+    context = _Context(experiment, services, machine)
+    replicas, files, planned = context.replicas, context.files, context.plan_all()
+    names = host_names(replicas, machine)
     binds = [*files.binds, *(bind for process in planned for bind in process.binds)]
     ours = (f"{machine.run_dir}/", f"{machine.claims_dir}/")
     folders = {bind.volume for bind in binds if bind.volume.startswith(ours)}
     folders -= {f"{machine.run_dir}/{file.path}" for file in files.files}
-    folders |= {bind.volume for bind in binds if bind.volume in created_host_paths(experiment)}
-    limits = limits_note(experiment, machine.limiter) if experiment.local.limits else ()
+    folders |= {bind.volume for bind in binds} & created_host_paths(experiment)
     return LocalPlan(
         experiment=experiment.name,
         processes=tuple(planned),
-        done_when=tuple(_done_when(experiment, planned)),
+        done_when=_done_when(experiment, planned),
         linger_s=experiment.linger,
         files=(*files.files, *names.files),
         folders=tuple(sorted(folders)),
@@ -91,8 +74,8 @@ def make_plan(experiment: Experiment, services: Sequence[Service], machine: Mach
             *machine.notes,
             *files.notes,
             *names.notes,
-            *_relocations(planned, machine),
-            *limits,
+            *relocation_note(planned, machine),
+            *limits_note(experiment, machine.limiter),
             *machine.gpus.notes,
             *overlay_notes(experiment),
             *_line_notes(experiment),
@@ -109,58 +92,41 @@ def _line_notes(experiment: Experiment) -> Iterator[str]:
 
 
 class _Context:
-    def __init__(
-        self,
-        experiment: Experiment,
-        services: tuple[Service, ...],
-        machine: Machine,
-        replicas: Sequence[Replica],
-        binds: Sequence[Bind],
-    ) -> None:
-        self.experiment, self.services, self.machine, self.replicas = experiment, services, machine, replicas
-        self.binds = binds
-        self.has_end = any(replica.pod.is_finite for replica in replicas)
+    def __init__(self, experiment: Experiment, services: Sequence[Service], machine: Machine) -> None:
+        self.experiment, self.services, self.machine = experiment, services, machine
+        self.files = layout(experiment, machine)
+        self.replicas = list(replicas_of(experiment, machine))
+        self.has_end = any(replica.pod.is_finite for replica in self.replicas)
         self.pods_that_end = pods_that_end(experiment)
         self.names = {ref.process for ref, _ in processes_of(experiment)}
-        self.environments = Environments(experiment, services, machine, replicas)
-        self.order = Order(experiment, services, replicas)
+        self.environments = Environments(experiment, services, machine, self.replicas)
+        self.waits = waits_of(experiment, services, self.replicas)
 
     def plan_all(self) -> list[PlannedProcess]:
         """Plan every process in slot order. Raises SpecError with all that cannot run here."""
         problems: list[Problem] = []
         planned: list[PlannedProcess] = []
         for replica in self.replicas:
-            before: list[int] = []
-            for name, step in steps_of(self.experiment, replica.pod).items():
-                self._add(planned, problems, replica, f"prepare.{name}", name, step, before)
-                before = [len(planned) - 1]
-            for name, process in replica.pod.processes.items():
-                path = f"{replica.pod.path}.processes.{name}" if replica.pod.is_group else replica.pod.path
-                self._add(planned, problems, replica, path, name, process, before)
+            pod, before = replica.pod, tuple[Wait, ...]()
+            programs: list[tuple[str, Process | Step]] = [*steps_of(self.experiment, pod).items()]
+            for name, process in [*programs, *pod.processes.items()]:
+                path = f"{pod.path}.processes.{name}" if pod.is_group else pod.path
+                if isinstance(process, Step):
+                    path = f"prepare.{name}"
+                try:
+                    process_here = self._plan(len(planned), replica, path, name, process)
+                except SpecError as error:
+                    problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
+                    continue
+                planned.append(replace(process_here, waits=(*before, *process_here.waits)))
+                if isinstance(process, Step):
+                    before = (Wait(slot=len(planned) - 1, until="done"),)
         if not self.replicas:
             what = "nothing to run: no process has a replica"
             problems.append(Problem(what=what, path="processes", next="set `replicas` of a process to at least 1"))
         if problems:
             raise SpecError(problems)
         return planned
-
-    def _add(
-        self,
-        planned: list[PlannedProcess],
-        problems: list[Problem],
-        replica: Replica,
-        path: str,
-        name: str,
-        process: Process | Step,
-        before: Sequence[int],
-    ) -> None:
-        try:
-            process_here = self._plan(len(planned), replica, path, name, process)
-        except SpecError as error:
-            problems += [problem.moved_to(f"{path}.{problem.path}".rstrip(".")) for problem in error.problems]
-            return
-        waits = (*(Wait(slot=slot, until="done") for slot in before), *process_here.waits)
-        planned.append(replace(process_here, waits=waits))
 
     def _plan(self, slot: int, replica: Replica, path: str, name: str, process: Process | Step) -> PlannedProcess:
         experiment, machine, ref = self.experiment, self.machine, ProcessRef(replica.pod.name, name)
@@ -171,10 +137,9 @@ class _Context:
             raise SpecError(lost)
         mounts = (*mount_binds(experiment, process.mounts, replica.name, machine), *secrets)
         if not machine.has_namespace:
-            process = with_local_paths(process, (*self.binds, *mounts))
+            process = with_local_paths(process, (*self.files.binds, *mounts))
         tty = experiment.local.tty if local is None or local.tty is None else local.tty
         gpus = machine.gpus.ids.get(f"{replica.name}/{name}", ())
-        folder = secrets_dir(machine, secrets)
         is_service = isinstance(process, Process) and process.lifecycle == "service"
         retries = retries_of(experiment, replica.pod)
         restart = _restart(replica.pod, retries, is_service=is_service)
@@ -184,7 +149,7 @@ class _Context:
         counts_tries = ends and is_tried_again
         # Steps and services get the number, too, as in a Job, but always 0: here they are not retried with their pod.
         attempt = "0" if replica.pod.is_finite and not counts_tries else None
-        env, named = self.environments.of(process, name, replica, tty=tty, secrets=folder, gpus=gpus, attempt=attempt)
+        env, named = self.environments.of(process, name, replica, tty=tty, gpus=gpus, attempt=attempt)
         entry = entry_point(process)
         if not entry.command:
             what = f'process "{name}" has no command: it starts the one of its image, and local runs use no images'
@@ -196,6 +161,7 @@ class _Context:
         # Another shell is no change: what patterns pass may differ.
         started = [argv, self._without_patterns(env), cwd]
         around = [preamble, *map(asdict, mounts), *map(asdict, limits)]
+        checks = list(self._checks(ref, replica, process)) if isinstance(process, Process) else []
         count = 1 if replica.name == replica.pod.name else max(replica.count, 2)
         return PlannedProcess(
             slot=slot,
@@ -212,9 +178,9 @@ class _Context:
             cwd=str(PurePosixPath(machine.spec_dir) / cwd),
             tty=tty,
             address=replica.address,
-            waits=tuple(self.order.waits_of(ref)) if isinstance(process, Process) else (),
-            checks=tuple(self._checks(checks_of, ref, replica, process)),
-            health=tuple(self._checks(health_of, ref, replica, process)),
+            waits=tuple(self.waits[ref]) if isinstance(process, Process) else (),
+            checks=tuple(check for check in checks if check.role == "ready"),
+            health=tuple(check for check in checks if check.role != "ready"),
             restart=restart,
             retries=retries,
             counts_tries=counts_tries,
@@ -245,17 +211,14 @@ class _Context:
             return env
         return [{key: value for key, value in env.items() if key not in names or value != caller[key]}, patterns]
 
-    def _checks(
-        self, find: Callable[..., Iterator[Check]], ref: ProcessRef, replica: Replica, process: Process | Step
-    ) -> Iterator[Check]:
-        if isinstance(process, Process):
-            own = [service for service in self.services if service.listener == ref]
-            ports = [self.environments.addresses[service.name].port_of(replica.index) for service in own]
-            listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
-            moved = {service.port: port for service, port in zip(own, ports, strict=True)}
-            for check in find(process, replica.address, listening):
-                # A probe may use the pod's port number where the port here differs.
-                yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
+    def _checks(self, ref: ProcessRef, replica: Replica, process: Process) -> Iterator[Check]:
+        own = [service for service in self.services if service.listener == ref]
+        ports = [self.environments.addresses[service.name].port_of(replica.index) for service in own]
+        moved = {service.port: port for service, port in zip(own, ports, strict=True)}
+        listening = [(service.name, port) for service, port in zip(own, ports, strict=True)]
+        for check in checks_of(process, replica.address, listening):
+            # A probe may use the pod's port number where the port here differs.
+            yield check if check.automatic else replace(check, port=moved.get(check.port, check.port))
 
 
 def _digest(content: object) -> str:
@@ -269,21 +232,12 @@ def _checkouts(experiment: Experiment, replicas: Sequence[Replica], machine: Mac
         yield from dict.fromkeys(checkouts_of(experiment, mounts, replica.name, machine))
 
 
-def _relocations(planned: Sequence[PlannedProcess], machine: Machine) -> tuple[str, ...]:
-    if machine.has_namespace:
-        return ()
-    binds = dict.fromkeys(bind for process in planned for bind in process.binds if bind.target != SECRETS_DIR)
-    return relocation_note(binds)
-
-
-def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> Iterator[int]:
+def _done_when(experiment: Experiment, planned: Sequence[PlannedProcess]) -> tuple[int, ...]:
     named = {find_process(experiment, name) for name in experiment.done_when}
-    for process in planned:
-        if process.is_step or (process.is_service and not named):
-            continue
-        pod = process.group or process.pod.removesuffix(f"-{process.index}").removesuffix(f".{process.index}")
-        if not named or any(ref.process == process.process and ref.pod in (process.group, pod) for ref in named):
-            yield process.slot
+    watched = [process for process in planned if not process.is_step]
+    if named:
+        return tuple(one.slot for one in watched if (one.declared_pod, one.process) in named)
+    return tuple(one.slot for one in watched if not one.is_service)
 
 
 def _restart(pod: Pod, retries: int, *, is_service: bool) -> Restart:

@@ -7,7 +7,8 @@ Source of fields and defaults: Kubernetes API reference, Container, Probe.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Literal, TypeVar
+from itertools import count
+from typing import Literal, TypeAlias, TypeVar
 
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import maps
@@ -18,6 +19,8 @@ from symphony_charts.spec.overlay_fields import merge_probe, probe_data
 from symphony_charts.spec.pods import ProcessRef, Service, find_process, processes_of
 from symphony_charts.spec.sources import Probe
 
+_Role: TypeAlias = Literal["ready", "alive", "started"]
+_ROLES: tuple[tuple[_Role, str], ...] = (("started", "startupProbe"), ("alive", "livenessProbe"))
 _HANDLERS = ("tcpSocket", "httpGet", "exec", "grpc")
 _TIMES = {
     "initialDelaySeconds": ("initial_delay_s", 0),
@@ -29,32 +32,29 @@ _TIMES = {
 
 
 def checks_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
-    """Yield the readiness checks of `process`: its probe, or else a connection to each port of `listening`."""
-    over = process.container_overlay.get("readinessProbe")
+    """Yield the checks of `process`: startup and liveness probes of its overlay, and its readiness probe.
+
+    Without a readiness probe it is ready if each port of `listening` accepts connections.
+    """
+    ports, overlay = _named_ports(process, listening), process.container_overlay
+    for role, key in _ROLES:
+        if overlay.get(key):
+            path = f"container_overlay.{key}"
+            yield _check(role, _map(overlay[key], path), address, ports, path)
+    over = overlay.get("readinessProbe")
     if process.ready == "none" and not over:
         return
     if process.ready is None and not over:
         for _, port in listening:
             yield Check(kind="tcp", host=address, port=port, automatic=True)
         return
-    probe: dict[str, object] = {}
+    path, probe = "container_overlay.readinessProbe", dict[str, object]()
     if isinstance(process.ready, Probe):
-        probe = probe_data(process.ready)
+        path, probe = "ready", probe_data(process.ready)
     elif listening and process.ready is None:
         # As in the chart: the overlay modifies a probe that connects to the first port.
         probe = {"tcpSocket": {"port": listening[0][1]}}
-    path = "ready" if isinstance(process.ready, Probe) else "container_overlay.readinessProbe"
-    yield _check("ready", merge_probe(probe, _map(over, path)), address, _named_ports(process, listening), path)
-
-
-def health_of(process: Process, address: str, listening: Sequence[tuple[str, int]]) -> Iterator[Check]:
-    """Yield the startup and liveness probes in the overlay of `process`."""
-    over, roles = process.container_overlay, (("started", "startupProbe"), ("alive", "livenessProbe"))
-    for role, key in roles:
-        if over.get(key):
-            path = f"container_overlay.{key}"
-            ports = _named_ports(process, listening)
-            yield _check(role, _map(over[key], path), address, ports, path)  # type: ignore[arg-type]  # a literal of `roles`
+    yield _check("ready", merge_probe(probe, _map(over, path)), address, ports, path)
 
 
 def _named_ports(process: Process, listening: Sequence[tuple[str, int]]) -> dict[str, int]:
@@ -64,49 +64,34 @@ def _named_ports(process: Process, listening: Sequence[tuple[str, int]]) -> dict
     return {name: number for name, number in own.items() if isinstance(number, int)} | dict(listening)
 
 
-def _check(
-    role: Literal["ready", "alive", "started"],
-    probe: Mapping[str, object],
-    address: str,
-    ports: Mapping[str, int],
-    path: str,
-) -> Check:
+def _check(role: _Role, probe: Mapping[str, object], address: str, ports: Mapping[str, int], path: str) -> Check:
     handlers = [key for key in _HANDLERS if probe.get(key)]
     if len(handlers) != 1 or handlers[0] == "grpc":
         asked = " and ".join(handlers) or "nothing"
         raise _fault(f"a probe of a local run has exactly one of tcpSocket, httpGet and exec, not {asked}", path)
-    handler = _map(probe[handlers[0]], f"{path}.{handlers[0]}")
     times = {ours: _number(probe.get(key, least), f"{path}.{key}") for key, (ours, least) in _TIMES.items()}
-    grace = probe.get("terminationGracePeriodSeconds")
-    grace_s = None if grace is None else _number(grace, f"{path}.terminationGracePeriodSeconds")
-    if handlers[0] == "exec":
+    if (grace := probe.get("terminationGracePeriodSeconds")) is not None:
+        times["grace_s"] = _number(grace, f"{path}.terminationGracePeriodSeconds")
+    [kind], path = handlers, f"{path}.{handlers[0]}"
+    handler = _map(probe[kind], path)
+    if kind == "exec":
         command = handler.get("command")
         if not isinstance(command, list) or not command or not all(isinstance(word, str) for word in command):
-            raise _fault("the probe's command must be a list of words", f"{path}.exec.command")
-        return Check(kind="exec", role=role, command=tuple(command), grace_s=grace_s, **times)  # type: ignore[arg-type]  # names and types of _TIMES
-    port = handler.get("port")
-    host = str(handler.get("host") or address)
+            raise _fault("the probe's command must be a list of words", f"{path}.command")
+        return Check(kind="exec", role=role, command=tuple(command), **times)  # type: ignore[arg-type]  # names and types of _TIMES
+    port, host = handler.get("port"), str(handler.get("host") or address)
     if not host.replace(".", "").isdigit():
-        raise _fault(
-            f'a probe of a local run needs an IP address, and "{host}" is a name', f"{path}.{handlers[0]}.host"
-        )
+        raise _fault(f'a probe of a local run needs an IP address, and "{host}" is a name', f"{path}.host")
     return Check(
-        kind="http" if handlers[0] == "httpGet" else "tcp",
+        kind="http" if kind == "httpGet" else "tcp",
         role=role,
         host=host,
-        port=_port(port, ports, f"{path}.{handlers[0]}.port"),
+        port=ports[port] if isinstance(port, str) and not port.isdecimal() else _number(port, f"{path}.port"),
         path=str(handler.get("path") or "/"),
         is_tls=handler.get("scheme") == "HTTPS",
-        headers=tuple(_headers(handler.get("httpHeaders"), f"{path}.{handlers[0]}.httpHeaders")),
-        grace_s=grace_s,
+        headers=tuple(_headers(handler.get("httpHeaders"), f"{path}.httpHeaders")),
         **times,  # type: ignore[arg-type]  # names and types of _TIMES
     )
-
-
-def _port(port: object, ports: Mapping[str, int], path: str) -> int:
-    if isinstance(port, str) and not port.isdecimal():
-        return ports[port]
-    return _number(port, path)
 
 
 def _headers(value: object, path: str) -> Iterator[tuple[str, str]]:
@@ -136,47 +121,32 @@ def _fault(what: str, path: str) -> SpecError:
 Node = TypeVar("Node", bound=Hashable)
 
 
-class Order:
-    """The slots of all processes, replica by replica, and the waits of each process."""
-
-    def __init__(self, experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]) -> None:
-        self._experiment = experiment
-        self._processes = dict(processes_of(experiment))
-        in_order = [
-            ProcessRef(replica.pod.name, name)
-            for replica in replicas
-            for name in [*steps_of(experiment, replica.pod), *replica.pod.processes]
-        ]
-        self._slots: dict[ProcessRef, list[int]] = {}
-        for slot, ref in enumerate(in_order):
-            self._slots.setdefault(ref, []).append(slot)
-        is_ordered = experiment.local.start == "in-order"
-        self._listeners = {service.name: service.listener for service in services if is_ordered}
-        self._dialled_first = self._listeners_to_await(self._listeners)
-
-    def waits_of(self, ref: ProcessRef) -> Iterator[Wait]:
-        """Yield the waits of a process: for those it is `after` (services: until ready), and for its listeners."""
-        for name in self._processes[ref].after:
-            other = find_process(self._experiment, name)
-            is_service = self._processes[other].lifecycle == "service"
-            # Without replicas there is nothing to wait for.
-            for slot in self._slots.get(other, []):
-                yield Wait(slot=slot, until="ready" if is_service else "done")
-        services = self._processes[ref].connects
-        for other in self._dialled_first[ref]:
-            service = next((name for name in services if self._listeners.get(name) == other), "")
-            for slot in self._slots.get(other, []):
-                yield Wait(slot=slot, until="ready", service=service)
-
-    def _listeners_to_await(self, listeners: Mapping[str, ProcessRef]) -> dict[ProcessRef, list[ProcessRef]]:
-        """Return for each process the listeners it connects to, without those that wait for it in turn."""
-        connects: dict[ProcessRef, list[ProcessRef]] = {}
-        strict: dict[ProcessRef, list[ProcessRef]] = {}
-        for ref, process in self._processes.items():
-            targets = [listeners[service] for service in process.connects if service in listeners]
-            connects[ref] = [target for target in dict.fromkeys(targets) if target != ref]
-            strict[ref] = [find_process(self._experiment, other) for other in process.after]
-        return without_cycles(connects, strict)
+def waits_of(
+    experiment: Experiment, services: Sequence[Service], replicas: Sequence[Replica]
+) -> dict[ProcessRef, list[Wait]]:
+    """Return the waits of each process: for those it is `after` (services: until ready), and for its listeners."""
+    processes, slots, numbers = dict(processes_of(experiment)), dict[ProcessRef, list[int]](), count()
+    for pod in [replica.pod for replica in replicas]:
+        for name in [*steps_of(experiment, pod), *pod.processes]:
+            slots.setdefault(ProcessRef(pod.name, name), []).append(next(numbers))
+    is_ordered = experiment.local.start == "in-order"
+    listeners = {service.name: service.listener for service in services if is_ordered}
+    connects: dict[ProcessRef, list[ProcessRef]] = {}
+    strict: dict[ProcessRef, list[ProcessRef]] = {}
+    for ref, process in processes.items():
+        targets = dict.fromkeys(listeners[service] for service in process.connects if service in listeners)
+        connects[ref] = [target for target in targets if target != ref]
+        strict[ref] = [find_process(experiment, other) for other in process.after]
+    waits: dict[ProcessRef, list[Wait]] = {ref: [] for ref in processes}
+    for ref, others in strict.items():
+        for other in others:
+            until: Literal["ready", "done"] = "ready" if processes[other].lifecycle == "service" else "done"
+            waits[ref] += [Wait(slot=slot, until=until) for slot in slots.get(other, [])]
+    for ref, others in without_cycles(connects, strict).items():
+        for other in others:
+            service = next(name for name in processes[ref].connects if listeners.get(name) == other)
+            waits[ref] += [Wait(slot=slot, until="ready", service=service) for slot in slots.get(other, [])]
+    return waits
 
 
 def without_cycles(

@@ -66,10 +66,7 @@ Restart = Literal["always", "on-failure", "never"]
 
 
 class Gpus(Struct, frozen=True, kw_only=True):
-    """The ids of the GPUs that each process (``pod/process``) gets; `notes` are for users.
-
-    With `is_shared` other processes and runs may have them, too.
-    """
+    """The ids of the GPUs of each process (``pod/process``); with `is_shared` others may have them, too."""
 
     ids: Mapping[str, tuple[str, ...]] = {}
     is_shared: bool = False
@@ -93,7 +90,13 @@ class Limiter(Struct, frozen=True, kw_only=True):
     why: str = ""
 
 
-class Machine(Struct, frozen=True, kw_only=True):
+class _Private(Struct, frozen=True, kw_only=True):
+    def __repr__(self) -> str:
+        """Return only the type: fields hold secrets."""
+        return type(self).__name__
+
+
+class Machine(_Private, frozen=True, kw_only=True):
     """The facts of the machine and of this run that a plan needs.
 
     `caller_env` is the environment of the caller; `run_dir` the run's private folder, `claims_dir` the folder of
@@ -120,28 +123,17 @@ class Machine(Struct, frozen=True, kw_only=True):
     limiter: Limiter = Limiter()
     kept: Mapping[str, tuple[str, int]] = {}
 
-    def __repr__(self) -> str:
-        """Return only the id of the run: other fields hold secrets."""
-        return f"Machine({self.run_id})"
 
-
-class File(Struct, frozen=True, kw_only=True):
+class File(_Private, frozen=True, kw_only=True):
     """A file that processes see; `path` is relative to the run's private folder, `mode` the permission bits."""
 
     path: str
     content: bytes
     mode: int
 
-    def __repr__(self) -> str:
-        """Return only its path: the content may be a secret."""
-        return f"File({self.path})"
-
 
 class Bind(Struct, frozen=True, kw_only=True):
-    """A mount of `source` (an absolute path of this machine) at the absolute path `target`.
-
-    `sub_path` is the end of `source` that lies inside the volume, and may not lead out of it.
-    """
+    """A mount of `source` at `target`, both absolute; `sub_path`, the end of `source`, may not leave the volume."""
 
     source: str
     target: str
@@ -218,7 +210,7 @@ class RunMounts(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...] = ()
 
 
-class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class PlannedProcess(_Private, frozen=True, kw_only=True, omit_defaults=True):
     """One program on this machine.
 
     `name` is the user's name for it (``agent-1``), `group` its group (empty: none), `pod` the replica of the pod, which
@@ -264,9 +256,10 @@ class PlannedProcess(Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_removed: bool = False
     at_end: AtEnd = "stop"
 
-    def __repr__(self) -> str:
-        """Return only its name: variables may hold secrets."""
-        return f"PlannedProcess({self.path})"
+    @property
+    def declared_pod(self) -> str:
+        """The pod in the experiment, of which `pod` is a replica; a process without a group has one of its own name."""
+        return self.group or self.process
 
     @property
     def path(self) -> str:

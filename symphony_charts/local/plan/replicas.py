@@ -30,8 +30,7 @@ def local_process(process: Process) -> Process:
 
 def replicas_here(pod: Pod) -> int:
     own = [process.local.replicas for process in pod.processes.values() if process.local is not None]
-    chosen = [count for count in own if count is not None]
-    return chosen[0] if chosen else pod.settings.replicas
+    return next((count for count in own if count is not None), pod.settings.replicas)
 
 
 class Replica(Struct, frozen=True, kw_only=True):

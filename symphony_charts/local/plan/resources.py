@@ -9,8 +9,8 @@ Guide, "CUDA Environment Variables", and MIG User Guide, "Running CUDA Applicati
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import cycle
+from collections.abc import Mapping, Sequence
+from itertools import cycle, islice
 
 from msgspec import Struct
 
@@ -22,8 +22,7 @@ from symphony_charts.spec.pods import pods_of, processes_of, resources_of
 
 # CUDA uses only the devices in this variable.
 CUDA_VISIBLE = "CUDA_VISIBLE_DEVICES"
-_INSTANCE = re.compile(r"\s+MIG .*\(UUID: (?P<id>MIG-[^)]+)\)")
-_WHOLE = re.compile(r"GPU \d+: .*\(UUID: (?P<id>GPU-[^)]+)\)")
+_LISTED = re.compile(r"(?:GPU (?P<index>\d+):|\s+MIG) .*\(UUID: (?P<id>(?:GPU|MIG)-[^)]+)\)")
 
 
 class Gpu(Struct, frozen=True, kw_only=True):
@@ -31,14 +30,6 @@ class Gpu(Struct, frozen=True, kw_only=True):
 
     index: int
     id: str
-    memory: str = ""
-
-
-class GpuRequest(Struct, frozen=True, kw_only=True):
-    """A process of the run, as ``pod/process``, that requests `count` GPUs."""
-
-    process: str
-    count: int
 
 
 def gpus_here(process: Process) -> int:
@@ -50,45 +41,33 @@ def gpus_here(process: Process) -> int:
     return process.gpus
 
 
-def gpu_requests(experiment: Experiment) -> list[GpuRequest]:
-    """Return the processes that request GPUs, one entry per replica, in the order of assignment."""
+def gpu_requests(experiment: Experiment) -> dict[str, int]:
+    """Return the GPUs that each process (``pod/process``) of each replica requests, in the order of assignment."""
     pods = pods_of(experiment)
-    return [
-        GpuRequest(process=f"{replica_name(pod.name, index, count, pods)}/{name}", count=gpus_here(process))
+    return {
+        f"{replica_name(pod.name, index, count, pods)}/{name}": gpus_here(process)
         for pod in pods.values()
         for count in [replicas_here(pod)]
         for index in range(count)
         for name, process in pod.processes.items()
         if gpus_here(process)
-    ]
+    }
 
 
-def parse_gpus(query: str, listing: str) -> tuple[Gpu, ...]:
-    """Return the GPUs from the output of ``--query-gpu=index,uuid,memory.total --format=csv,noheader``, and of ``-L``.
-
-    A GPU with MIG is listed as its instances. Raises ValueError for other texts.
-    """
+def parse_gpus(listing: str) -> tuple[Gpu, ...]:
+    """Return the GPUs in the text of ``nvidia-smi -L``; one with MIG is its instances. Raises ValueError."""
     gpus: list[Gpu] = []
-    instances = _instances(listing)
-    for line in query.splitlines():
-        if not line.strip():
-            continue
-        index, identity, memory = (part.strip() for part in line.split(","))
-        whole = Gpu(index=int(index), id=identity, memory=memory)
-        parts = [Gpu(index=whole.index, id=part) for part in instances.get(identity, ())]
-        gpus += parts or [whole]
-    return tuple(sorted(gpus, key=lambda gpu: gpu.index))
-
-
-def _instances(listing: str) -> dict[str, list[str]]:
-    instances_of: dict[str, list[str]] = {}
-    parts: list[str] = []
-    for line in listing.splitlines():
-        if whole := _WHOLE.match(line):
-            parts = instances_of.setdefault(whole["id"], [])
-        elif instance := _INSTANCE.match(line):
-            parts.append(instance["id"])
-    return instances_of
+    for line in filter(None, map(_LISTED.match, listing.splitlines())):
+        if line["index"]:
+            gpus.append(Gpu(index=int(line["index"]), id=line["id"]))
+        elif gpus:
+            index = gpus[-1].index
+            if gpus[-1].id.startswith("GPU-"):
+                gpus.pop()
+            gpus.append(Gpu(index=index, id=line["id"]))
+    if listing.strip() and not gpus:
+        raise ValueError(listing.strip().splitlines()[0])
+    return tuple(gpus)
 
 
 def visible(gpus: Sequence[Gpu], caller: str | None) -> tuple[Gpu, ...]:
@@ -113,26 +92,23 @@ def _named(gpus: Sequence[Gpu], name: str) -> Gpu | None:
     if name.isdecimal():
         # CUDA numbers whole GPUs; of one with MIG it takes the first instance.
         return next((gpu for gpu in gpus if gpu.index == int(name)), None)
-    if not name.startswith(("GPU-", "MIG-")):
-        return None
-    fitting = [gpu for gpu in gpus if gpu.id.startswith(name)]
+    fitting = [gpu for gpu in gpus if gpu.id.startswith(name)] if name.startswith(("GPU-", "MIG-")) else []
     if name.startswith("MIG-GPU-") and not fitting:
         # The older form, MIG-GPU-<uuid>/<instance>/<instance>, which newer tools do not list.
         return Gpu(index=-1, id=name)
     return fitting[0] if len(fitting) == 1 else None
 
 
-def assign_gpus(
-    requests: Sequence[GpuRequest], gpus: Sequence[Gpu], *, share: bool
-) -> dict[str, tuple[str, ...]] | None:
+def gpus_needed(requests: Mapping[str, int], *, share: bool) -> int:
+    return max(requests.values(), default=0) if share else sum(requests.values())
+
+
+def assign_gpus(requests: Mapping[str, int], gpus: Sequence[Gpu], *, share: bool) -> dict[str, tuple[str, ...]] | None:
     """Return the ids for each process: exclusive, or with `share` round-robin; None if there are too few."""
-    needed = (
-        max((request.count for request in requests), default=0) if share else sum(request.count for request in requests)
-    )
-    if needed > len(gpus):
+    if gpus_needed(requests, share=share) > len(gpus):
         return None
     turn = cycle(gpu.id for gpu in gpus)
-    return {request.process: tuple(next(turn) for _ in range(request.count)) for request in requests}
+    return {process: tuple(islice(turn, count)) for process, count in requests.items()}
 
 
 def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
@@ -144,9 +120,8 @@ def gpu_environment(ids: Sequence[str], declared: str | None) -> dict[str, str]:
     if not ids and declared is not None:
         return {CUDA_VISIBLE: declared}
     own = [Gpu(index=number, id=identity) for number, identity in enumerate(ids)]
-    seen = [gpu.id for gpu in visible(own, declared)]
-    order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"} if ids else {}
-    return {**order, CUDA_VISIBLE: ",".join(seen)}
+    seen = ",".join(gpu.id for gpu in visible(own, declared))
+    return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", CUDA_VISIBLE: seen} if ids else {CUDA_VISIBLE: seen}
 
 
 _EVERYTHING = Limiter(by={"memory": "systemd", "cpu": "systemd"})
@@ -163,33 +138,25 @@ def limits_of(process: Process | Step, limiter: Limiter) -> tuple[Limit, ...]:
 
 def scope_words(limits: Sequence[Limit], limiter: Limiter) -> tuple[str, ...]:
     """Return the command that starts another one in a scope with `limits`; empty if systemd enforces none of them."""
-    properties = list(_properties([limit for limit in limits if limit.by == "systemd"]))
+    properties: list[str] = []
+    for limit in limits:
+        if limit.by == "systemd" and limit.resource == "memory":
+            # Kubernetes nodes have no swap.
+            properties += ["-p", f"MemoryMax={limit.amount}", "-p", "MemorySwapMax=0"]
+        elif limit.by == "systemd":
+            properties += ["-p", f"CPUQuota={max(1, limit.amount) / 10:g}%"]
     if not properties:
         return ()
-    return (
-        *limiter.scope,
-        *(word for text in properties for word in ("-p", text)),
-        "--",
-        "/usr/bin/env",
-        "-u",
-        "XDG_RUNTIME_DIR",
-    )
-
-
-def _properties(limits: Sequence[Limit]) -> Iterator[str]:
-    for limit in limits:
-        if limit.resource == "memory":
-            yield f"MemoryMax={limit.amount}"
-            # Kubernetes nodes have no swap.
-            yield "MemorySwapMax=0"
-        else:
-            yield f"CPUQuota={max(1, limit.amount) / 10:g}%"
+    return (*limiter.scope, *properties, "--", "/usr/bin/env", "-u", "XDG_RUNTIME_DIR")
 
 
 def limits_note(experiment: Experiment, limiter: Limiter) -> tuple[str, ...]:
     """Return notes on limits that are not as strict as in a pod."""
-    asked = [limit for _, process in processes_of(experiment) for limit in limits_of(process, _EVERYTHING)]
-    asked += [limit for step in experiment.prepare.values() for limit in limits_of(step, _EVERYTHING)]
+    if not experiment.local.limits:
+        return ()
+    programs: list[Process | Step] = [process for _, process in processes_of(experiment)]
+    programs += experiment.prepare.values()
+    asked = [limit for program in programs for limit in limits_of(program, _EVERYTHING)]
     rlimits = [limit for limit in asked if limiter.by.get(limit.resource) == "rlimit"]
     lost = [limit for limit in asked if limit.resource not in limiter.by]
     parts = ["memory limits are rlimits, which apply to each process of a program separately"] if rlimits else []

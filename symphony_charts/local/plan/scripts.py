@@ -35,25 +35,20 @@ def quote(text: str) -> str:
 
 def quote_path(path: str) -> str:
     """Return `path` as one word of tmux, also inside a shell command. Raises SpecError for special characters."""
-    if not _QUOTABLE_PATH.fullmatch(path):
-        what = f"the run folder {path!r} has characters that tmux would interpret"
-        raise SpecError.one(what, next="set SYMPH_STATE_DIR to a path without quotes and without any of # % $ ` \\")
-    return path
+    step = "set SYMPH_STATE_DIR to a path without quotes and without any of # % $ ` \\"
+    return _matching(_QUOTABLE_PATH, path, f"the run folder {path!r}", step)
 
 
 def check_path(path: str) -> str:
     """Return `path` if it is safe in tmux. Raises SpecError for characters that tmux would interpret."""
-    if not _PLAIN_PATH.fullmatch(path):
-        what = f"the run folder {path!r} has characters that tmux would interpret"
-        raise SpecError.one(what, next="set SYMPH_STATE_DIR to a path of letters, digits and / . _ - only")
-    return path
+    step = "set SYMPH_STATE_DIR to a path of letters, digits and / . _ - only"
+    return _matching(_PLAIN_PATH, path, f"the run folder {path!r}", step)
 
 
-def _check_word(word: str) -> str:
-    """Return `word` if tmux takes it literally; command words are not expanded as formats."""
-    if not _PLAIN_WORD.fullmatch(word):
-        raise SpecError.one(f"{word!r} has characters that tmux would interpret", next="set `local: {limits: false}`")
-    return word
+def _matching(pattern: re.Pattern[str], text: str, what: str, step: str) -> str:
+    if not pattern.fullmatch(text):
+        raise SpecError.one(f"{what} has characters that tmux would interpret", next=step)
+    return text
 
 
 def start_script(process: PlannedProcess) -> str:
@@ -202,7 +197,9 @@ def _window(process: PlannedProcess, run_dir: str, how: str) -> list[str]:
 
 
 def _pane(process: PlannedProcess, run_dir: str, how: str) -> list[str]:
-    scope = "".join(f"'{_check_word(word)}' " for word in process.scope)
+    # Command words are not expanded as formats.
+    step = "set `local: {limits: false}`"
+    scope = "".join(f"'{_matching(_PLAIN_WORD, word, repr(word), step)}' " for word in process.scope)
     run_dir = quote_path(run_dir)
     program = f"{scope}/bin/sh '{run_dir}/wrapper.sh' '{run_dir}/p/{process.slot}'"
     return [f"{how} -c / {program}", f"set-option -p @slot {process.slot}"]

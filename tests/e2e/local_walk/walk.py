@@ -67,7 +67,7 @@ class Walk:
     def begin(self) -> None:
         """Boot the first machine, and create the files that no program may touch."""
         self.world.boot("A")
-        self.world.shell("A", _LAY_OUT, str(self.world.user), nvidia.QUERY, nvidia.LISTING)
+        self.world.shell("A", _LAY_OUT, str(self.world.user), nvidia.LISTING)
         self.world.env["PATH"] = f"{HOME}/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         files = self.world.look("A", "/home").files
         self._canaries = {path: files[path] for path in ("/home/other/f", f"{HOME}/precious", f"{HOME}/exp/code.py")}
@@ -349,10 +349,10 @@ def _is_kept(what: str, wanted: str, sight: Sight) -> bool:
 _LAY_OUT = """
 mkdir -p /home/me/exp /home/me/bin /home/other/sub
 echo keep >/home/other/f; echo keep >/home/other/sub/keep; echo keep >/home/me/precious; echo keep >/home/me/exp/code.py
-printf %s "$2" >/home/me/bin/query; printf %s "$3" >/home/me/bin/listing
+printf %s "$2" >/home/me/bin/listing
 cat >/home/me/bin/nvidia-smi <<'X'
 #!/bin/sh
-case "$*" in -L) exec cat /home/me/bin/listing;; *) exec cat /home/me/bin/query;; esac
+exec cat /home/me/bin/listing
 X
 chmod 755 /home/me/bin/nvidia-smi; chown -R "$1:$1" /home/me
 """
