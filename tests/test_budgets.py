@@ -25,12 +25,13 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # scaled in a running experiment, shared variables, all faults of a spec at once, proofs for full clusters, and the end
 # of services with their run.
 BUDGETS = {
-    "core lines": 60_870,
+    "core lines": 60_420,
     "integration lines": 11_740,
     "chart lines": 8_110,
+    "local lines": 10_790,
     "modules": 368,
-    "package statements": 45_680,
-    "test lines": 69_330,
+    "package statements": 45_530,
+    "test lines": 69_352,
 }
 
 
@@ -39,8 +40,11 @@ def sizes_of(root: Path) -> dict[str, int]:
     sizes = dict.fromkeys(BUDGETS, 0)
     for file in (root / "symphony_charts").rglob("*.py"):
         text = file.read_text()
-        is_integration = file.relative_to(root).as_posix().startswith(INTEGRATIONS)
+        path = file.relative_to(root).as_posix()
+        is_integration = path.startswith(INTEGRATIONS)
         sizes["integration lines" if is_integration else "core lines"] += text.count("\n")
+        is_local = path.startswith(("symphony_charts/local/", "symphony_charts/system/"))
+        sizes["local lines"] += text.count("\n") if is_local and "/git/" not in path else 0
         sizes["modules"] += 1
         sizes["package statements"] += sum(isinstance(node, ast.stmt) for node in ast.walk(ast.parse(text)))
     charts = [
@@ -59,6 +63,8 @@ def test_size_is_within_its_budget(name: str) -> None:
 def test_every_kind_of_size_is_counted(tmp_path: Path) -> None:
     for path, text in {
         "symphony_charts/spec/model.py": "a = 1\nif a:\n    b = 2\n",
+        "symphony_charts/system/files.py": "a = 1\n",
+        "symphony_charts/system/git/store.py": "a = 1\n",
         "chart-template/frame/Chart.yaml": "a: 1\n",
         "symphony_charts/compat/old.py": "a = 1\n",
         "tests/test_a.py": "a = 1\nb = 2\n",
@@ -66,10 +72,11 @@ def test_every_kind_of_size_is_counted(tmp_path: Path) -> None:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
     assert sizes_of(tmp_path) == {
-        "core lines": 3,
+        "core lines": 5,
         "integration lines": 1,
         "chart lines": 1,
-        "modules": 2,
-        "package statements": 4,
+        "local lines": 1,
+        "modules": 4,
+        "package statements": 6,
         "test lines": 2,
     }
