@@ -65,9 +65,11 @@ def test_reading_a_spec_loads_no_integration() -> None:
 def test_settings_of_a_kind_are_decoded_by_its_own_record() -> None:
     spec = {"name": "x", "processes": {"My_A": {"command": ["x"]}}}
     dijob = {"operator": "v1.1", "tasks": {"My_A": "learner"}}
-    experiment = from_data({**spec, "workload": {"kind": "dijob", "dijob": dijob}})
+    local = {"start": "in-order"}
+    data = to_data(from_data({**spec, "workload": {"kind": "dijob", "dijob": dijob}, "local": local}))
     # Defaults are omitted, and names are sanitised.
-    assert to_data(experiment)["workload"] == {"kind": "dijob", "dijob": {"tasks": {"my-a": "learner"}}}
+    assert data["local"] == {}
+    assert data["workload"] == {"kind": "dijob", "dijob": {"tasks": {"my-a": "learner"}}}
 
 
 def test_all_faults_of_settings_and_the_rest_come_at_once() -> None:

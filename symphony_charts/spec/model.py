@@ -9,7 +9,7 @@ Quantities are strings as in Kubernetes (``"1500m"``, ``"2Gi"``); plain numbers 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from symphony_charts.spec.sources import (
     AnyVolume,
@@ -287,6 +287,10 @@ class ChartSettings(Record, frozen=True, kw_only=True):
     changes: list[str] = []
 
 
+# msgspec omits a default that is this very text. An annotation of its own would make another one.
+Start: TypeAlias = Literal["in-order", "together"]
+
+
 class LocalSettings(Record, frozen=True, kw_only=True):
     """The experiment on one machine.
 
@@ -311,7 +315,7 @@ class LocalSettings(Record, frozen=True, kw_only=True):
     limits: bool = False
     log_size: str = "1Gi"
     ports: Literal["own", "moved"] = "own"
-    start: Literal["in-order", "together"] = "in-order"
+    start: Start = "in-order"
 
 
 class Experiment(Record, frozen=True, kw_only=True):

@@ -53,7 +53,7 @@ class DijobSettings(Record, frozen=True, kw_only=True):
         max_replicas: Maximum number of workers; v1.0.
     """
 
-    operator: Literal["v0", "v1.0", "v1.1.0", "v1.1"] = "v1.1"
+    operator: Operator = "v1.1"
     clean_pod_policy: Literal["Running", "All", "None"] = "Running"
     tasks: dict[str, Literal["learner", "collector", "evaluator", "none"]] = {}
     containers: dict[str, str] = {}
