@@ -31,7 +31,7 @@ BUDGETS = {
     "local lines": 10_790,
     "modules": 368,
     "package statements": 45_530,
-    "test lines": 69_360,
+    "test lines": 69_365,
 }
 
 

@@ -82,8 +82,8 @@ def flush_folder(folder: Path) -> None:
         os.fsync(opened)
 
 
-# The minimum free space for useful work, in bytes.
-_LEAST = 1 << 16
+# The minimum free space for useful work, and for the files and the first output of a new run, in bytes.
+_LEAST, _FOR_A_RUN = 1 << 16, 1 << 20
 
 
 def existing(folder: Path) -> Path:
@@ -91,22 +91,22 @@ def existing(folder: Path) -> Path:
     return next(path for path in (folder, *folder.parents) if path.exists())
 
 
-def full_disk(folder: Path) -> str:
-    """Return the resource that the disk of `folder`, or of its first existing parent, lacks; empty if none."""
+def full_disk(folder: Path, least: int = _LEAST) -> str:
+    """Return what the disk of `folder`, or of its first existing parent, lacks; empty with `least` bytes and a file."""
     try:
         facts = os.statvfs(existing(folder))
     except OSError:
         return ""
     blocks, files = (facts.f_bfree, facts.f_ffree) if os.geteuid() == 0 else (facts.f_bavail, facts.f_favail)
-    if blocks * facts.f_frsize < _LEAST:
-        return "no space left"
+    if (free := blocks * facts.f_frsize) < least:
+        return "no space left" if free < _LEAST else f"only {free >> 10} KiB left"
     # Some file systems have no inode table and report 0 files.
     return "no inodes left" if facts.f_files and not files else ""
 
 
 def refuse_full_disk(folder: Path) -> None:
-    """Raise ToolFailed if the disk of `folder` is full."""
-    why = full_disk(folder)
+    """Raise ToolFailed if the disk of `folder` has no room for a new run."""
+    why = full_disk(folder, _FOR_A_RUN)
     if why:
         step = f"free space with symph local gc or by hand (df -h {folder}), or set SYMPH_STATE_DIR to another disk"
         raise ToolFailed(f"the disk is full: {why}", str(folder), step)

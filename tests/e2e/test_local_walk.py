@@ -61,6 +61,10 @@ _WHAT_WENT_WRONG = {
         "up A a plain 1; kill A tmux 0 19; kill A process 0 9; up A a plain 2; recover"
     ),
     "a restart on a full disk was waited for": "up A a below 1; fill; symph A restart -e a",
+    "a start on an almost full disk lost output": (
+        "up A a claim 1; reboot A container; symph A down a; up A b plain 1; symph A down b; up A c claim 2;"
+        " up A b pair 3; up A c pair 2; reboot A container; fill; gc A; up A b pair 1"
+    ),
 }
 # After a reboot, other processes have the numbers of the run's.
 _STRANGERS = {
