@@ -319,13 +319,15 @@ def end(run: Run) -> None:
         if not run.is_live:
             break
         require_here(run)
+        is_supervised = run.is_supervised
         if run.location.verdict == "lost":
             mark_lost(run)
-        elif not run.is_supervised and is_damaged(run):
+        elif not is_supervised and is_damaged(run):
             left = end_damaged(run)
         else:
             # The supervisor may be killed before it has ended the run; then the next attempt starts another one.
-            _take_over(run)
+            if not is_supervised:
+                _take_over(run)
             stop(run)
             left = [] if run.is_live else run.state().survivors
     else:

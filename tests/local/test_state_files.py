@@ -97,6 +97,19 @@ def test_a_damaged_plan_is_ended_as_well(tmp_path: Path) -> None:
     assert live_runs() == []
 
 
+def test_a_damaged_run_is_ended_if_its_supervisor_dies_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    until(lambda: not run.is_supervised)
+    (run.folder / "plan.json").write_text("")
+    answers = iter([True])
+    monkeypatch.setattr(Run, "is_supervised", property(lambda _: next(answers, False)))
+    local_run.down(run)
+    assert live_runs() == []
+
+
 @pytest.mark.parametrize("is_supervised", [True, False])
 @pytest.mark.parametrize("name", ["identity.json", "supervisor.json", "state.json", "plan.json"])
 def test_a_live_run_with_one_damaged_file_is_no_lost_one_and_down_ends_it(
