@@ -30,7 +30,7 @@ BUDGETS = {
     "chart lines": 8_110,
     "local lines": 10_790,
     "modules": 368,
-    "package statements": 45_530,
+    "package statements": 45_535,
     "test lines": 69_380,
 }
 
