@@ -39,7 +39,7 @@ def serve(service, answer):
             pass
 
     server = http.server.ThreadingHTTPServer(address(service), Handler)
-    # The process ends after the answers that are on their way.
+    # Finish the answers in progress before the process ends.
     server.daemon_threads = False
     threading.Thread(target=server.serve_forever, daemon=True).start()
 

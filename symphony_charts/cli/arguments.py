@@ -106,7 +106,7 @@ class Parser(argparse.ArgumentParser):
         if any(action.nargs in (argparse.PARSER, argparse.REMAINDER) for action in self._get_positional_actions()):
             namespace, extra = super().parse_known_args(args, namespace)
         else:
-            # Plain argparse gives up optional words at the first flag: `logs learner --tail 5 rl`.
+            # argparse alone accepts no optional word after a flag, as in `logs learner --tail 5 rl`.
             self._is_mixing = True
             try:
                 namespace, extra = self.parse_known_intermixed_args(args, namespace)

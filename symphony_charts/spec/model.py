@@ -287,7 +287,7 @@ class ChartSettings(Record, frozen=True, kw_only=True):
     changes: list[str] = []
 
 
-# msgspec omits a default that is this very text. An annotation of its own would make another one.
+# msgspec omits a value only if it is the same object as the default; a Literal inside the annotation makes another one.
 Start: TypeAlias = Literal["in-order", "together"]
 
 

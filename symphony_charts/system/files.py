@@ -92,7 +92,10 @@ def existing(folder: Path) -> Path:
 
 
 def full_disk(folder: Path, least: int = _LEAST) -> str:
-    """Return what the disk of `folder`, or of its first existing parent, lacks; empty with `least` bytes and a file."""
+    """Return what the disk of `folder` lacks; empty if it has room for `least` bytes and a new file.
+
+    `folder` may not exist yet.
+    """
     try:
         facts = os.statvfs(existing(folder))
     except OSError:

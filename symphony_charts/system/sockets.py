@@ -42,7 +42,7 @@ def is_free(address: str, port: int) -> bool:
 def holder_of(address: str, port: int) -> str:
     """Return the process that listens at `address`:`port`, in words; empty if there is none, or it is unknown.
 
-    Processes of other users have no number here, those of our runs the name of their experiment.
+    It has a pid only if we may see the process, and its experiment if a run of ours started it.
     """
     for where, number, uid, inode in _listeners():
         if number == port and where in (address, "0.0.0.0", "::"):  # noqa: S104 - compared, not listened at

@@ -77,7 +77,7 @@ class GpuMeter:
             with contextlib.suppress(SymphError):
                 lines = subprocess_runner.run(_QUERY, timeout_s=10).text.splitlines()
                 for row in ([field.strip() for field in line.split(", ")] for line in lines):
-                    # Words are unknown values.
+                    # A value that is not a number is unknown.
                     if len(row) == 3:
                         load = int(row[1]) / 100 if row[1].isdigit() else None
                         self._seen[row[0]] = GpuUse(load, int(row[2]) * MIB if row[2].isdigit() else None)
