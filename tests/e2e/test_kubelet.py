@@ -134,6 +134,12 @@ def test_what_a_container_writes_stays_in_it(here: Here) -> None:
     assert not Path("/tmp/of-this-container").exists()
 
 
+@pytest.mark.skipif(not Path("/root/.bashrc").is_file(), reason="this machine has no such file")
+def test_a_shell_of_a_container_does_not_run_the_startup_file_of_this_machine(here: Here) -> None:
+    here.pod("shell", ["sh", "-c", "cat /root/.bashrc; echo end"])
+    assert here.output("shell") == "end\n"
+
+
 def test_a_restricted_container_is_nobody_and_reads_only(here: Here) -> None:
     security = {"runAsNonRoot": True, "readOnlyRootFilesystem": True, "allowPrivilegeEscalation": False}
     script = "id -u; touch /x 2>&1; python -c 'print(1)'; grep -E 'CapEff|NoNewPrivs' /proc/self/status"
