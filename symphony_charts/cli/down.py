@@ -27,9 +27,8 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
 
 def run_down(args: argparse.Namespace) -> int:
     """End the runs. Raises an error that names processes that survive."""
-    runs = local_runs.live_runs(
-        None if args.all else experiments.run_to_change(args, args.experiment_name, "down").experiment
-    )
+    one = None if args.all else experiments.run_to_change(args, args.experiment_name, "down")
+    runs = [one] if one else local_runs.live_runs()
     for live_run in [] if args.dry_run else runs:
         if args.lost:
             up.mark_run_lost(live_run)

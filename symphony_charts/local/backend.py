@@ -123,7 +123,8 @@ class LocalWatcher:
         return [run.experiment for run in live_runs()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
-        return [run_status(run) for run in (newest_runs() if ended else live_runs())]
+        live = {run.experiment: run for run in live_runs()}
+        return list(map(run_status, newest_runs() if ended else live.values()))
 
     def describe(self, name: str, *, events: bool = True) -> ExperimentStatus:
         return run_status(find_run(name), events=events)

@@ -89,7 +89,14 @@ class Run:
         state = read_state(path)
         if state.experiment not in ("", self.experiment):
             raise damaged(path, f'it belongs to experiment "{state.experiment}"')
+        if state.phase == "lost" and self._lives_here:
+            raise damaged(path, "it says that the run is lost, but processes of the run are on this machine")
         return state
+
+    @property
+    def _lives_here(self) -> bool:
+        # Another container marks a run as lost if supervisor and tmux are gone; it does not see the other processes.
+        return (self.folder / LIVENESS_LOCK).exists() and self.location.verdict == "here" and bool(self.members())
 
     @property
     def is_live(self) -> bool:
@@ -174,7 +181,7 @@ def runs_of(experiment: str) -> list[Run]:
 
 
 def live_runs(experiment: str | None = None) -> list[Run]:
-    """Return the runs (of one experiment) that have not ended, by experiment, older ones first."""
+    """Return the runs (of one experiment) that have not ended, by experiment, older ones and those elsewhere first."""
     everything = runs_of_all() if experiment is None else [runs_of(experiment)]
     return [run for runs in everything for run in _live_of(runs)]
 
@@ -206,7 +213,8 @@ def _runs_in(folder: Path) -> list[Run]:
 
 def _live_of(runs: list[Run]) -> list[Run]:
     # An ended run has no liveness lock; this avoids reading the states of all past runs.
-    return [run for run in runs if (run is runs[-1] or (run.folder / LIVENESS_LOCK).exists()) and run.is_live]
+    live = [run for run in runs if (run is runs[-1] or (run.folder / LIVENESS_LOCK).exists()) and run.is_live]
+    return sorted(live, key=lambda run: run.location.verdict == "here") if len(live) > 1 else live
 
 
 def _folders(folder: Path) -> list[str]:

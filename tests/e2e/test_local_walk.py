@@ -65,6 +65,13 @@ _WHAT_WENT_WRONG = {
         "up A a claim 1; reboot A container; symph A down a; up A b plain 1; symph A down b; up A c claim 2;"
         " up A b pair 3; up A c pair 2; reboot A container; fill; gc A; up A b pair 1"
     ),
+    "a run that another container took for lost runs on": (
+        "up A a claim 1; kill A supervisor 0 9; boot B container; kill A tmux 0 9; up B a pair 2; symph A p a"
+    ),
+    "a run that another container took for lost cannot be ended": (
+        "up A a pair 1; kill A supervisor 0 9; boot B container; kill A tmux 0 9; up B a claim 2; symph B down a;"
+        " symph A down a"
+    ),
 }
 # After a reboot, other processes have the numbers of the run's.
 _STRANGERS = {

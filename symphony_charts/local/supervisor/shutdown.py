@@ -268,4 +268,6 @@ def _close(run: Run, phase: Literal["damaged", "lost"], survivors: list[int]) ->
     write_record(run.folder / "state.json", state, is_safe=True)
     if is_tidying:
         remove_private(run, len(list((run.folder / "p").glob("*"))))
-    clear_liveness(run.folder)
+    if phase == "damaged":
+        # With the lock of a lost run left, its own machine still looks for processes of it.
+        clear_liveness(run.folder)
