@@ -9,10 +9,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from symphony_charts.errors import Conflict, NotFound, SymphError
+from symphony_charts.errors import Conflict, NotFound, SymphError, ToolFailed
 from symphony_charts.formats.printable import size
 from symphony_charts.local.plan.mounts import DATA
-from symphony_charts.local.plan.records import LocalPlan
 from symphony_charts.local.runs import Run, live_runs, runs_of
 from symphony_charts.system import remover
 from symphony_charts.system.user_folders import state_dir
@@ -43,7 +42,7 @@ class Volume(Struct, frozen=True, kw_only=True):
 
 
 def all_volumes(experiment: str | None = None) -> list[Volume]:
-    users = [(run.experiment, path) for run in live_runs() for path in _sources(run.plan())]
+    users = [(run.experiment, path) for run in live_runs() for path in _sources(run)]
     return [
         _volume(above.name, folder.name, users)
         for above in _folders(home())
@@ -85,7 +84,7 @@ def remove_volumes(volumes: Sequence[Volume]) -> list[str]:
 
 
 def volumes_of(run: Run) -> list[Volume]:
-    names = {path.relative_to(home()).parts[1] for path in _sources(run.plan()) if path.is_relative_to(home())}
+    names = {path.relative_to(home()).parts[1] for path in _sources(run) if path.is_relative_to(home())}
     return [volume for volume in all_volumes(run.experiment) if volume.name in names]
 
 
@@ -98,8 +97,12 @@ def _folders(above: Path) -> list[Path]:
     return sorted(path for path in above.glob("*") if path.is_dir() and not path.is_symlink())
 
 
-def _sources(plan: LocalPlan) -> set[Path]:
-    return {Path(bind.source) for process in plan.processes for bind in process.binds}
+def _sources(run: Run) -> set[Path]:
+    """Return what the processes of `run` mount; with a damaged plan, all volumes of its experiment."""
+    try:
+        return {Path(bind.source) for process in run.plan().processes for bind in process.binds}
+    except (NotFound, ToolFailed):
+        return set(_folders(home() / run.experiment))
 
 
 def _volume(experiment: str, name: str, users: Sequence[tuple[str, Path]]) -> Volume:
@@ -121,7 +124,7 @@ def _last_end(experiment: str, whole: Path) -> float:
     for run in reversed(runs_of(experiment)):
         # A damaged run has no times; use those of the files.
         with contextlib.suppress(SymphError):
-            if any(path.is_relative_to(whole) for path in _sources(run.plan())):
+            if any(path.is_relative_to(whole) for path in _sources(run)):
                 state = run.state()
                 return state.ended or state.started
     return 0.0

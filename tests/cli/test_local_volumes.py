@@ -104,6 +104,23 @@ def test_a_volume_in_use_is_not_removed_and_says_by_whom(
             local_run.down(run)
 
 
+def test_a_damaged_plan_keeps_its_volumes_and_other_experiments_end(
+    said: Callable[..., tuple[int, str, str]], tmp_path: Path, need_tool: Callable[[str], str]
+) -> None:
+    need_tool("tmux")
+    for name in ("bad", "good"):
+        assert said("up", spec(tmp_path, FOREVER.replace("exp", name)))[0] == 0
+    [plan] = (state_dir() / "local" / "bad").glob("*/plan.json")
+    plan.write_text("[")
+    used = json.loads(said("local", "volumes", "-o", "json")[1])["items"]
+    assert {item["volume"]: item["usedBy"] for item in used if item["experiment"] == "bad"} == {"ckpt": ["bad"]}
+    assert said("local", "volumes", "--remove", "bad/ckpt", "--yes")[0] == 7
+    for name in ("good", "bad"):
+        status, _, errors = said("down", name)
+        assert (status, "kept: ckpt" in errors) == (0, True), errors
+    assert live_runs() == []
+
+
 def test_volumes_are_removed_by_name_after_asking(said: Callable[..., tuple[int, str, str]]) -> None:
     one, two, three = made("rl", "ckpt"), made("rl", "set"), made("other", "ckpt")
     assert said("local", "volumes", "-o", "name")[1].split() == ["other/ckpt", "rl/ckpt", "rl/set"]
