@@ -103,9 +103,10 @@ def test_after_the_death_of_a_supervisor_its_run_keeps_its_gpus(tmp_path: Path) 
         start(tmp_path, "two", processes={"a": TRAIN})
 
 
-def test_a_damaged_state_frees_no_gpus(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["state.json", "plan.json"])
+def test_a_damaged_file_frees_no_gpus(name: str, tmp_path: Path) -> None:
     run = start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
-    (run.folder / "state.json").write_text("{")
+    (run.folder / name).write_text("{")
     with pytest.raises(Conflict, match='in use by experiment "one"'):
         start(tmp_path, "two", processes={"a": TRAIN})
 

@@ -23,7 +23,7 @@ from symphony_charts.local.plan.resources import (
 )
 from symphony_charts.local.runs import Run, live_runs
 from symphony_charts.spec.model import Experiment
-from symphony_charts.system import file_locks, subprocess_runner
+from symphony_charts.system import file_locks, processes, subprocess_runner
 
 
 def gpu_holders() -> dict[str, dict[str, bool]]:
@@ -33,13 +33,26 @@ def gpu_holders() -> dict[str, dict[str, bool]]:
     """
     holders: dict[str, dict[str, bool]] = {}
     for run in live_runs():
-        with contextlib.suppress(NotFound, ToolFailed):
+        try:
             plan, ended = run.plan(), _ended_slots(run)
-            active = [process for process in plan.processes if run.is_active and process.slot not in ended]
-            for gpu in {gpu for process in active for gpu in process.gpus}:
-                names = ", ".join(f"{process.pod}/{process.process}" for process in active if gpu in process.gpus)
-                holders.setdefault(gpu, {})[f'experiment "{run.experiment}" ({names})'] = plan.is_sharing_gpus
+        except (NotFound, ToolFailed):
+            for gpu in _gpus_seen_by(run):
+                holders.setdefault(gpu, {})[f'experiment "{run.experiment}"'] = False
+            continue
+        active = [process for process in plan.processes if run.is_active and process.slot not in ended]
+        for gpu in {gpu for process in active for gpu in process.gpus}:
+            names = ", ".join(f"{process.pod}/{process.process}" for process in active if gpu in process.gpus)
+            holders.setdefault(gpu, {})[f'experiment "{run.experiment}" ({names})'] = plan.is_sharing_gpus
     return holders
+
+
+def _gpus_seen_by(run: Run) -> set[str]:
+    """Return the GPUs in the variables of the processes of a run whose plan is damaged."""
+    seen: set[str] = set()
+    for record in run.members():
+        with contextlib.suppress(OSError):
+            seen.update(processes.environment(record.pid).get(CUDA_VISIBLE, "").split(","))
+    return seen
 
 
 def _ended_slots(run: Run) -> set[int]:
