@@ -27,8 +27,11 @@ def configure_down(parser: argparse.ArgumentParser) -> None:
 
 def run_down(args: argparse.Namespace) -> int:
     """End the runs. Raises an error that names processes that survive."""
-    one = None if args.all else experiments.run_to_change(args, args.experiment_name, "down")
-    runs = [one] if one else local_runs.live_runs()
+    if args.all:
+        meant = ("lost", "unknown") if args.lost else ("lost", "here")
+        runs = [live_run for live_run in local_runs.live_runs() if live_run.location.verdict in meant]
+    else:
+        runs = [experiments.run_to_change(args, args.experiment_name, "down")]
     for live_run in [] if args.dry_run else runs:
         if args.lost:
             up.mark_run_lost(live_run)

@@ -109,6 +109,9 @@ def test_a_container_that_only_looks_leaves_a_run_of_another_alone() -> None:
             walk.do(f"symph B {words.format(spec=f'{HOME}/exp/a.claim.1.yaml')}")
             refused = walk.answers[-1]
             assert (refused.status, "another container" in refused.err) == (7, True), refused
+        walk.do("up B b plain 1")
+        ended = world.symph("B", "down", "--all", "-o", "name")
+        assert (ended.status, ended.out.split()) == (0, ["b"]), ended
         walk.finish()
 
 
