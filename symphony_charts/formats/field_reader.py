@@ -80,7 +80,7 @@ def mismatch(value: object, expected: str, path: str) -> Problem:
             step = f"write only the port on which it listens: {ports[1]}"
         elif as_integer(value) is not None:
             step = f"write {value.strip()} without quotes"
-    return Problem(what=f"expected {expected}, got {show(value)}", path=path, next=step)
+    return Problem(f"expected {expected}, got {show(value)}", path, step)
 
 
 def _as_map(items: Sequence[object]) -> str:
@@ -163,7 +163,7 @@ class _Check:
                 if value not in kind.values:
                     choices = [str(choice) for choice in kind.values]
                     step = _meant(value, choices) or "write one of them"
-                    yield Problem(what=f"{show(value)} is none of: {', '.join(choices)}", path=path, next=step)
+                    yield Problem(f"{show(value)} is none of: {', '.join(choices)}", path, step)
             case _:
                 if not _is_scalar(value, kind):
                     yield mismatch(value, _expected(kind), path)
@@ -180,15 +180,14 @@ class _Check:
                 yield self._unknown(str(key), keys, path)
         for name, each in fields.items():
             if each.required and name not in value and each.default is NODEFAULT:
-                yield Problem(what=f'"{name}" is missing', path=path or name, next=f"add `{name}:` there")
+                yield Problem(f'"{name}" is missing', path or name, f"add `{name}:` there")
 
     def _unknown(self, key: str, keys: list[str], path: str) -> Problem:
         snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
         # A slip rarely changes the first letter: "worker" does not mean "order".
         near = _meant(snake.replace("-", "_"), [name for name in keys if name[:1] == snake[:1]])
         known = f"known keys: {', '.join(sorted(keys))}" if keys else "drop it"
-        step = self.advice(key, path, keys) or near or known
-        return Problem(what=f'unknown key "{key}"', path=join(path, key), next=step)
+        return Problem(f'unknown key "{key}"', join(path, key), self.advice(key, path, keys) or near or known)
 
     def _union(self, value: object, kind: inspect.UnionType, path: str) -> Iterator[Problem]:
         choices = [choice for choice in kind.types if not isinstance(choice, inspect.NoneType)]
@@ -223,17 +222,17 @@ class _Check:
             what, path = f"{show(tag)} is not a known {tag_field}", join(path, tag_field)
         else:
             what = f'"{tag_field}" is missing'
-        yield Problem(what=what, path=path, next=step)
+        yield Problem(what, path, step)
 
     def _dict(self, value: dict[object, object], kind: inspect.DictType, path: str) -> Iterator[Problem]:
         record = kind.value_type
         names = field_names(record.cls) if isinstance(record, inspect.StructType) else frozenset()
         for key, item in value.items():
             if not isinstance(key, str):
-                yield Problem(what=f"the key {key!r} is not text", path=path, next=f'write "{key}" in quotes')
+                yield Problem(f"the key {key!r} is not text", path, f'write "{key}" in quotes')
             elif key in names and not isinstance(item, dict):
                 step = "indent it deeper, below the name that it belongs to"
-                yield Problem(what=f"expected a name, got the key `{key}`", path=join(path, key), next=step)
+                yield Problem(f"expected a name, got the key `{key}`", join(path, key), step)
             else:
                 yield from self.faults(item, record, join(path, key))
 
@@ -346,9 +345,7 @@ class Faults:
     def check(self) -> None:
         """Raise SpecError with all recorded faults, each with file, line and path."""
         if self.problems:
-            raise SpecError(
-                Problem(what=what, path=self.position(path), next=step) for what, path, step in self.problems
-            )
+            raise SpecError(Problem(what, self.position(path), step) for what, path, step in self.problems)
 
 
 # Not frozen: that would double the cost of creation, and a plan creates twenty per pod.

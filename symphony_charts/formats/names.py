@@ -79,10 +79,10 @@ _HELPER = re.compile(r"(?i)^\s*[a-z0-9][a-z0-9+.-]*::")
 def repository_fault(url: str, path: str) -> Problem | None:
     """Return the fault of a Git repository's address at `path`; None if it is safe to pass to git."""
     if not url.strip() or url.startswith("-") or any(ord(char) < 32 or ord(char) == 127 for char in url):
-        return Problem(what=f"{url!r} is not the address of a repository", path=path, next="give its URL")
+        return Problem(f"{url!r} is not the address of a repository", path, "give its URL")
     if _HELPER.match(url):
         what = f"{_hidden(url).partition('::')[0].strip()}::... runs a program instead of naming a repository"
-        return Problem(what=what, path=path, next="give its URL, as https://, ssh:// or HOST:PATH")
+        return Problem(what, path, "give its URL, as https://, ssh:// or HOST:PATH")
     return address_fault(url, path)
 
 
@@ -101,9 +101,9 @@ def address_fault(url: str, path: str) -> Problem | None:
     else:
         return None
     return Problem(
-        what=f"{_hidden(url)} holds {kind}, which would end up in files, in Git and in lists of processes",
-        path=path,
-        next="take it out; git finds it by a credential helper, and the user by `credential.URL.username`:"
+        f"{_hidden(url)} holds {kind}, which would end up in files, in Git and in lists of processes",
+        path,
+        "take it out; git finds it by a credential helper, and the user by `credential.URL.username`:"
         " git help credentials",
     )
 

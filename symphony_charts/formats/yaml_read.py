@@ -40,21 +40,19 @@ def fault_of(error: Any, text: str) -> Problem:
     here, begun = error.problem_mark or error.context_mark, error.context_mark or error.problem_mark
     message = ": ".join(filter(None, (error.context, error.problem)))
     if here is None:
-        return Problem(what=f"not valid YAML: {message}")
+        return Problem(f"not valid YAML: {message}")
     lines = text.splitlines()
     at = _line_at(lines, here)[here.column : here.column + 1]
     if "mapping values are not allowed" in message:
         what, step = _second_colon(lines, here.line)
-        return Problem(what=f"not valid YAML: {what}", path=f"line {here.line + 1}", next=step)
+        return Problem(f"not valid YAML: {what}", f"line {here.line + 1}", step)
     for words, what, step, is_begun in _FAULTS:
         if re.search(words, f"{message}: {at}"):
             mark = begun if is_begun else here
             at = _line_at(lines, mark)[mark.column : mark.column + 1]
             said = what.format(at=at, line=here.line + 1)
-            return Problem(what=f"not valid YAML: {said}", path=f"line {mark.line + 1}", next=step)
-    return Problem(
-        what=f"not valid YAML: {message}", path=f"line {here.line + 1}", next="look at the colons and quotes"
-    )
+            return Problem(f"not valid YAML: {said}", f"line {mark.line + 1}", step)
+    return Problem(f"not valid YAML: {message}", f"line {here.line + 1}", "look at the colons and quotes")
 
 
 def _second_colon(lines: list[str], number: int) -> tuple[str, str]:
@@ -348,16 +346,14 @@ class _Reader:
             if not isinstance(source, dict) or not isinstance(container, dict):
                 self.is_readable = False
                 line = self.lines.get(id(container), {}).get("<<", 0)
-                self.problems.append(
-                    Problem(what="`<<` merges maps only", path=f"line {line}", next="give it an alias")
-                )
+                self.problems.append(Problem("`<<` merges maps only", f"line {line}", "give it an alias"))
                 return
             for key, value in source.items():
                 container.setdefault(key, value)
 
     def _problem(self, what: str, event: yaml.Event, next_step: str) -> None:
         path = ", ".join(filter(None, (f"line {_line(event)}", self._path())))
-        self.problems.append(Problem(what=what, path=path, next=next_step))
+        self.problems.append(Problem(what, path, next_step))
 
     def _path(self) -> str:
         path = ""

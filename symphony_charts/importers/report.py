@@ -80,7 +80,7 @@ class Log:
     readings: dict[str, list[Reading]] = field(default_factory=dict)
 
     def fault(self, path: str, what: str, next: str = "") -> None:
-        self.problems.append(Problem(what=what, path=path, next=next))
+        self.problems.append(Problem(what, path, next))
 
     def changed(self, path: str, what: str, next: str = "") -> None:
         """Record something that was converted; duplicates are ignored."""
@@ -174,4 +174,4 @@ def _at_origin(problem: Problem, origins: Mapping[str, str]) -> Problem:
     longest = max(fits, key=len)
     rest = problem.path[len(longest) :]
     what = f"{problem.what} (`{problem.path}` of the experiment)" if rest else problem.what
-    return Problem(what=what, path=origins[longest], next=problem.next)
+    return Problem(what, origins[longest], problem.next)

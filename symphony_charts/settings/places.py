@@ -23,8 +23,7 @@ def only_file(folder: Path, names: Iterable[str]) -> Path | None:
     """Return the file in `folder` that has one of `names`. Raises SpecError if there are two."""
     files = [folder / name for name in names if (folder / name).is_file()]
     if len(files) > 1:
-        what = f"{files[0].name} and {files[1].name} both exist"
-        raise SpecError.one(what, at=str(folder), next="keep one of them")
+        raise SpecError.one(f"{files[0].name} and {files[1].name} both exist", at=str(folder), next="keep one of them")
     return files[0] if files else None
 
 

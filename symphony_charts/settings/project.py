@@ -289,17 +289,17 @@ def _settings_in(data: object) -> Settings:
 
 def _faults_of_allowance(data: dict[str, object], path: str) -> Iterator[Problem]:
     if isinstance(reason := data.get("reason"), str) and not reason.strip():
-        yield Problem(what="the reason is empty", path=f"{path}.reason", next="state why it is not a secret")
+        yield Problem("the reason is empty", f"{path}.reason", "state why it is not a secret")
     has_rule = bool(data.get("rule") or data.get("pattern"))
     if bool(data.get("fingerprint")) == has_rule:
         what = "an exception needs either a fingerprint or a rule"
-        yield Problem(what=what, path=path, next="give a fingerprint, or a rule with a path or pattern, or a pattern")
+        yield Problem(what, path, "give a fingerprint, or a rule with a path or pattern, or a pattern")
     elif data.get("rule") and not (data.get("path") or data.get("pattern")):
-        yield Problem(what="this disables a rule in all files", path=path, next="add `path` or `pattern`")
+        yield Problem("this disables a rule in all files", path, "add `path` or `pattern`")
     try:
         re.compile(str(data.get("pattern", "")))
     except re.error as error:
-        yield Problem(what=f"not a regular expression: {error}", path=f"{path}.pattern")
+        yield Problem(f"not a regular expression: {error}", f"{path}.pattern")
 
 
 def _placed(environment: Environment, folder: Path) -> Environment:

@@ -212,7 +212,7 @@ def _convert(expanded: dict[str, object]) -> Experiment | None:
         return decoded(convert(expanded, Experiment))
     except msgspec.ValidationError as error:
         if next(experiment_faults(expanded), None) is None:
-            raise SpecError([Problem(what=str(error))]) from error
+            raise SpecError([Problem(str(error))]) from error
         return None
 
 
@@ -333,7 +333,7 @@ def _unknown(name: str, path: str, known: Mapping[str, Any], spec: Mapping[str, 
     for group, inner in sub(spec, "groups").items():
         if name in sub(inner, "processes"):
             step = f"did you mean groups.{group}.processes.{name}?"
-    return Problem(what=f'{path} has no "{name}"', next=step)
+    return Problem(f'{path} has no "{name}"', next=step)
 
 
 def _remove_nulls(data: Any, assigned: Mapping[str, Any]) -> None:

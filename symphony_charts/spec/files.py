@@ -349,11 +349,11 @@ def _env_of(name: str, number: int, folder: Path, problems: list[Problem]) -> di
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         what = f'cannot read "{name}": {reason}'
-        problems.append(Problem(what=what, path=where, next="relative paths start at the folder of the spec file"))
+        problems.append(Problem(what, where, "relative paths start at the folder of the spec file"))
         return {}
     if wrong := [key for key, value in env.items() if not may_be_set(key) or _NOT_TEXT.search(value)]:
         what = f'"{name}" sets {", ".join(wrong)}, which a process cannot have'
-        problems.append(Problem(what=what, path=where, next="write lines NAME=value; names SYMPH_* are reserved"))
+        problems.append(Problem(what, where, "write lines NAME=value; names SYMPH_* are reserved"))
     # The values are plain text: `$(NAME)` is no reference in them.
     return {key: re.sub(r"\$(?=[$(])", "$$", value) for key, value in env.items()}
 
@@ -366,11 +366,11 @@ def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]
         data = _resolve(config.file, folder).read_bytes()
     except OSError as error:
         what = f'cannot read "{config.file}": {error.strerror}'
-        problems.append(Problem(what=what, path=where, next="relative paths start at the folder of the spec file"))
+        problems.append(Problem(what, where, "relative paths start at the folder of the spec file"))
         return config
     if len(data) > _MAX_CONFIG_BYTES:
         what = f'"{config.file}" has {len(data):,} bytes; a ConfigMap allows 1 MiB in total'
-        problems.append(Problem(what=what, path=where, next="put the file into the image or on a volume"))
+        problems.append(Problem(what, where, "put the file into the image or on a volume"))
         return config
     try:
         text = data.decode("utf-8")

@@ -176,7 +176,7 @@ def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | 
     if len(kinds) > 1 or "volume" in mount:
         others = [*kinds, *(["volume"] if "volume" in mount else [])]
         what = f"a mount has one volume, not {len(others)} ({', '.join(others)})"
-        report(Problem(what=what, path=path, next="write a mount per volume"))
+        report(Problem(what, path, "write a mount per volume"))
     kind = kinds[0]
     value = mount[kind]
     if kind == "shm":
@@ -189,13 +189,13 @@ def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | 
         volume = {"type": kind, field: value}
         if kind == "host_path" and not value.startswith("/"):
             what, step = f'"{value}" is not an absolute path', f"{_own_folder(value)}, or the whole path, from /"
-            report(Problem(what=what, path=join(path, kind), next=step))
+            report(Problem(what, join(path, kind), step))
             volume[field] = "/relative"
     elif kind == "empty_dir" and value in (None, True):
         volume = {"type": kind}
     else:
         forms = "a map" if field is None else f"a map or its {field}"
-        report(Problem(what=f"`{kind}` needs {forms}", path=join(path, kind), next=f"write `{kind}:` with {forms}"))
+        report(Problem(f"`{kind}` needs {forms}", join(path, kind), f"write `{kind}:` with {forms}"))
         return None
     return volume, _name_of(volume, kind)
 
@@ -213,19 +213,18 @@ def parse_mounts(text: str, path: str, report: Report) -> list[Data]:
     if colon and "=" not in text:
         volume = f"{{host_path: {source}, at: {target}}}" if source.startswith("/") else ""
         step = f"write `{volume}`" if volume else _own_folder(source)
-        report(Problem(what=f'"{text}" is a mount in the form of docker', path=path, next=step))
+        report(Problem(f'"{text}" is a mount in the form of docker', path, step))
         return []
     mounts: list[dict[str, str]] = []
     for option in text.split(","):
         key, _, value = option.strip().partition("=")
         key = _ALIASES.get(key, key)
         if key not in _KNOWN:
-            next_step = hint(key, _KNOWN, f"options: {', '.join(_KNOWN)}")
-            report(Problem(what=f'unknown mount option "{key}"', path=path, next=next_step))
+            report(Problem(f'unknown mount option "{key}"', path, hint(key, _KNOWN, f"options: {', '.join(_KNOWN)}")))
         elif key == "type":
             mounts.append({"type": value})
         elif not mounts:
-            report(Problem(what="a mount must begin with `type=`", path=path, next="write type=bind,src=...,dst=..."))
+            report(Problem("a mount must begin with `type=`", path, "write type=bind,src=...,dst=..."))
             return []
         else:
             mounts[-1][key] = value
@@ -236,14 +235,14 @@ def _mount(options: dict[str, str], path: str, report: Report) -> Data | None:
     kind, src = options["type"], options.get("src", "")
     dst = options.get("dst") or (src if kind == "device" else "")
     if not src or not dst:
-        report(Problem(what=f"the mount `type={kind}` needs src and dst", path=path, next="add src=...,dst=..."))
+        report(Problem(f"the mount `type={kind}` needs src and dst", path, "add src=...,dst=..."))
         return None
     perm = {"perm": options["perm"]} if "perm" in options else {}
     device: Data = {"device": {"path": src, **perm}}
     volumes: dict[str, Data] = {"bind": {"host_path": src}, "volume": {"claim": src}, "device": device}
     if kind not in volumes:
         next_step = "write type=bind (host path), type=volume (claim) or type=device"
-        report(Problem(what=f'unknown mount type "{kind}"', path=path, next=next_step))
+        report(Problem(f'unknown mount type "{kind}"', path, next_step))
         return None
     read_only = {"read_only": options["readonly"] not in ("false", "0")} if "readonly" in options else {}
     return {"at": dst, **read_only, **volumes[kind]}
@@ -290,7 +289,7 @@ class _Expansion:
         }
 
     def _fault(self, what: str, path: str, next_step: str) -> None:
-        self.problems.append(Problem(what=what, path=path, next=next_step))
+        self.problems.append(Problem(what, path, next_step))
 
     # --- small shapes ------------------------------------------------------------------------------------------------
 

@@ -146,8 +146,6 @@ def not_handed_on(argv: Sequence[str], names: Iterable[str]) -> list[str]:
 def shell_faults(shell: Shell | None, path: str, *, has_lines: bool) -> Iterator[Problem]:
     """Yield faults of `shell` at `path`; `has_lines` is True if it has lines to run."""
     if isinstance(shell, list) and (not shell or not shell[0]):
-        what = "`shell` is empty"
-        yield Problem(what=what, path=path, next="write sh, bash, or a list such as [/bin/bash, -c]")
+        yield Problem("`shell` is empty", path, "write sh, bash, or a list such as [/bin/bash, -c]")
     if shell not in (None, DEFAULT_SHELL) and not has_lines:
-        what = "`shell` has no effect without `cmds` or `preamble`"
-        yield Problem(what=what, path=path, next="remove it, or add `cmds`")
+        yield Problem("`shell` has no effect without `cmds` or `preamble`", path, "remove it, or add `cmds`")

@@ -48,7 +48,7 @@ def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call
         field = ALIASES.get(key, key)
         if field not in names:
             next_step = hint(key, choices, f"known: {', '.join(choices)}")
-            problems.append(Problem(what=f'{call} has no option "{key}"', path=key, next=next_step))
+            problems.append(Problem(f'{call} has no option "{key}"', key, next_step))
         elif value is not None:
             fields[field] = value
     if problems:

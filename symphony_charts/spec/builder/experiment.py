@@ -90,8 +90,7 @@ class ExperimentSpec:
     def add_process(self, process: ProcessSpec, lone: bool = True) -> None:
         """Add a process that does not belong to a group or experiment yet. `lone` must be True, as in Symphony."""
         if not lone:
-            what = f'process "{process.name}" has lone=False'
-            raise SpecError.one(what, process.name, "add it to its group instead")
+            raise SpecError.one(f'process "{process.name}" has lone=False', process.name, "add it to its group instead")
         if process.experiment is not None or process.group is not None:
             raise SpecError.one(
                 f'the process "{process.name}" already belongs to an experiment', process.name, "create another one"

@@ -49,7 +49,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     problems += name_faults(experiment)
     entries = entries_of(experiment)
     if not entries:
-        problems.append(Problem(what="the experiment has no process", path="processes", next="add one"))
+        problems.append(Problem("the experiment has no process", "processes", "add one"))
     for check in _CHECKS:
         problems += check(experiment, entries)
     if for_cluster:
@@ -102,12 +102,11 @@ def _character_faults(value: object, path: str) -> Iterator[Problem]:
         if character is not None:
             what = f"a spec cannot contain the character U+{ord(character[0]):04X}"
             next_step = "use another character, or keep the text in a file (`configs: {name: {file: ...}}`)"
-            yield Problem(what=what, path=path, next=next_step)
+            yield Problem(what, path, next_step)
     elif isinstance(value, dict):
         for key, item in value.items():
             if isinstance(key, str) and _FORBIDDEN.search(key):
-                what = f"the key {key!r} contains a character that a spec cannot contain"
-                yield Problem(what=what, path=path, next="rename it")
+                yield Problem(f"the key {key!r} contains a character that a spec cannot contain", path, "rename it")
             yield from _character_faults(item, join(path, str(key)))
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
@@ -116,28 +115,25 @@ def _character_faults(value: object, path: str) -> Iterator[Problem]:
 
 def _overlay_faults(value: object, path: str) -> Iterator[Problem]:
     if value is None:
-        step = "remove the key: an overlay only adds and replaces"
-        yield Problem(what="an overlay cannot contain null", path=path, next=step)
+        yield Problem("an overlay cannot contain null", path, "remove the key: an overlay only adds and replaces")
     elif isinstance(value, bool | str):
         return
     elif isinstance(value, int):
         if abs(value) > _LARGEST_INTEGER:
-            what = f"{value} is above 2^53, and JSON would round it"
-            yield Problem(what=what, path=path, next="write it as text, in quotes")
+            yield Problem(f"{value} is above 2^53, and JSON would round it", path, "write it as text, in quotes")
     elif isinstance(value, float):
         if not math.isfinite(value):
-            yield Problem(what=f"{value} is not a JSON number", path=path, next="write it as text, in quotes")
+            yield Problem(f"{value} is not a JSON number", path, "write it as text, in quotes")
     elif isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                yield Problem(what=f"the key {key!r} is not text", path=path, next="write it in quotes")
+                yield Problem(f"the key {key!r} is not text", path, "write it in quotes")
             yield from _overlay_faults(item, join(path, str(key)))
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
             yield from _overlay_faults(item, join(path, index))
     else:
-        what = f"{type(value).__name__} cannot be written as YAML"
-        yield Problem(what=what, path=path, next="use texts, numbers, lists and maps")
+        yield Problem(f"{type(value).__name__} cannot be written as YAML", path, "use texts, numbers, lists and maps")
 
 
 _CHECKS = (
