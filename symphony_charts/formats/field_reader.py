@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 from msgspec import NODEFAULT, inspect
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import hint, join
+from symphony_charts.formats.names import hint, join, snake
 
 _Value = TypeVar("_Value")
 # (key, path, keys of the map) -> the place where an unknown key belongs, empty if there is none.
@@ -183,9 +183,9 @@ class _Check:
                 yield Problem(f'"{name}" is missing', path or name, f"add `{name}:` there")
 
     def _unknown(self, key: str, keys: list[str], path: str) -> Problem:
-        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
+        word = snake(key)
         # A slip rarely changes the first letter: "worker" does not mean "order".
-        near = _meant(snake.replace("-", "_"), [name for name in keys if name[:1] == snake[:1]])
+        near = hint(word, [name for name in keys if name[:1] == word[:1]])
         known = f"known keys: {', '.join(sorted(keys))}" if keys else "drop it"
         return Problem(f'unknown key "{key}"', join(path, key), self.advice(key, path, keys) or near or known)
 
@@ -281,7 +281,8 @@ class Reader:
         raise NotImplementedError
 
     def at(self, key: str) -> str:
-        return join(self.path, key)
+        """Return the path of `key`; that of the whole map if it is empty."""
+        return join(self.path, key) if key else self.path
 
     def mismatch(self, key: str, value: object, expected: str) -> None:
         """Record that `value` of `key` is not of the `expected` type."""
@@ -378,10 +379,10 @@ class Fields(Reader):
         return self.data.get(key)
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
-        self.faults.add(what, self.at(key) if key else self.path, next)
+        self.faults.add(what, self.at(key), next)
 
     def mismatch(self, key: str, value: object, expected: str) -> None:
-        if not self.faults.is_unresolved(value, self.at(key) if key else self.path):
+        if not self.faults.is_unresolved(value, self.at(key)):
             Reader.mismatch(self, key, value, expected)
 
     def has(self, key: str) -> bool:

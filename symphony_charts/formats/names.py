@@ -51,6 +51,16 @@ def prefix_owner(name: str, owner: str | None) -> str:
     return name if not owner or name.startswith(f"{owner}-") else f"{owner}-{name}"
 
 
+def snake(name: str) -> str:
+    """Return `name` in snake case: ``serviceAccount`` and ``service-account`` become ``service_account``."""
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name).strip("_").replace("-", "_")
+
+
+def is_below(path: str, above: str) -> bool:
+    """Return True if `path` is `above`, or inside it."""
+    return path == above or path.startswith((f"{above}.", f"{above}["))
+
+
 def join(path: str, step: str | int) -> str:
     """Return `path` extended by a step: a key after a dot, or an index in brackets."""
     if isinstance(step, int):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -213,14 +213,14 @@ class _Reader:
         elif isinstance(event, yaml.DocumentStartEvent):
             self._anchors.clear()
             if self._documents and not self._is_lenient:
-                line = _line(event)
-                raise SpecError.one("more than one YAML document", f"line {line}", "keep one `---` part in the file")
+                step = "keep one `---` part in the file"
+                raise SpecError.one("more than one YAML document", f"line {_line(event)}", step)
 
     def _count(self, nodes: int, event: yaml.Event) -> None:
         self._nodes += nodes
         if self._nodes > _MAX_NODES:
-            line = _line(event)
-            raise SpecError.one(f"more than {_MAX_NODES:,} values once aliases are filled in", f"line {line}")
+            what = f"more than {_MAX_NODES:,} values once aliases are filled in"
+            raise SpecError.one(what, f"line {_line(event)}")
 
     def _open(self, container: _Container, event: yaml.CollectionStartEvent) -> None:
         if len(self._stack) >= _MAX_DEPTH:
@@ -250,9 +250,9 @@ class _Reader:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor not in self._anchors:
-            line = _line(event)
             what = f"`*{event.anchor}` refers to nothing that is complete above it"
-            raise SpecError.one(what, f"line {line}", f"define `&{event.anchor}` first, and not around its own alias")
+            step = f"define `&{event.anchor}` first, and not around its own alias"
+            raise SpecError.one(what, f"line {_line(event)}", step)
         value, nodes = self._anchors[event.anchor]
         self._count(nodes, event)
         self._note_item(event)
@@ -297,7 +297,7 @@ class _Reader:
         text, tag = event.value, event.tag
         if event.implicit[0] and tag is None:
             value = _resolve(text)
-            if isinstance(value, _Ambiguous):
+            if isinstance(value, Problem):
                 if not self._is_lenient:
                     self._problem(value.what, event, value.next)
                 return _as_compose(text) if self._is_compose else text
@@ -308,7 +308,7 @@ class _Reader:
             return text
         if tag in (f"{_TAG}{kind}" for kind in ("int", "float", "bool", "null")):
             value = _resolve(text)
-            return text if isinstance(value, _Ambiguous) else value
+            return text if isinstance(value, Problem) else value
         self._tag(event)
         return text
 
@@ -369,22 +369,16 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark is not None else 0
 
 
-class _Ambiguous(NamedTuple):
-    what: str
-    next: str
-
-
 def _resolve(text: str) -> object:
-    """Return the value of plain `text` in YAML 1.2's core schema, or _Ambiguous if YAML 1.1 reads it differently."""
+    """Return the value of plain `text` in YAML 1.2's core schema, or a Problem if YAML 1.1 reads it differently."""
     if text in _NULLS:
         return None
     if text in _BOOLEANS:
         return _BOOLEANS[text]
     first = text[0]
     if first in "yYnNoO" and _MAYBE_BOOLEAN.fullmatch(text):
-        return _Ambiguous(
-            f"`{text}` is a boolean to some YAML readers and text to others", f'write true, false or "{text}" in quotes'
-        )
+        what = f"`{text}` is a boolean to some YAML readers and text to others"
+        return Problem(what, next=f'write true, false or "{text}" in quotes')
     if first in "-+.0123456789":
         return _resolve_number(text)
     return text
@@ -394,7 +388,7 @@ def _resolve_number(text: str) -> object:
     if _INTEGER.fullmatch(text):
         return int(text) if len(text) < 400 else SourceNumber(text)
     if _MAYBE_NUMBER.fullmatch(text):
-        return _Ambiguous(f"`{text}` is a different number to different YAML readers", f'write "{text}" in quotes')
+        return Problem(f"`{text}` is a different number to different YAML readers", next=f'write "{text}" in quotes')
     if _FLOAT.fullmatch(text):
         return SourceNumber(text)
     return float(text.replace(".", "", 1)) if _SPECIAL.fullmatch(text) else text
@@ -475,15 +469,11 @@ def _entry(data: object, lines: Lines, path: str) -> tuple[int | None, object, s
 
 def scalar_text(value: object) -> object:
     """Return numbers and booleans as text (``true``, ``8``, ``1e-4`` as written), other values unchanged."""
-    if isinstance(value, str):
-        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, SourceNumber):
         return value.text
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return value
+    return repr(value) if isinstance(value, (int, float)) else value
 
 
 def plain(value: object) -> object:

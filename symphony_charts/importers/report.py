@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import join
+from symphony_charts.formats.names import is_below, join
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 
@@ -168,7 +168,7 @@ def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> I
 
 
 def _at_origin(problem: Problem, origins: Mapping[str, str]) -> Problem:
-    fits = [path for path in origins if problem.path == path or problem.path.startswith((f"{path}.", f"{path}["))]
+    fits = [path for path in origins if is_below(problem.path, path)]
     if not fits:
         return problem
     longest = max(fits, key=len)

@@ -62,8 +62,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         """Raise SpecError for an address that is unsafe to pass to git."""
-        fault = repository_fault(self.url, "repository.url")
-        if fault:
+        if fault := repository_fault(self.url, "repository.url"):
             raise SpecError([fault])
 
 
@@ -92,8 +91,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         """Raise SpecError for an address with a password."""
-        fault = address_fault(self.server, "server")
-        if fault:
+        if fault := address_fault(self.server, "server"):
             raise SpecError([fault])
 
     @property
@@ -176,11 +174,6 @@ class Settings(Keys, frozen=True, kw_only=True):
 
     path: Path | None = None
 
-    @property
-    def allowed_leaks(self) -> tuple[AllowedLeak, ...]:
-        """The findings that the leak guard lets out."""
-        return tuple(self.allow_leaks)
-
     def environment(self, name: str | None) -> str:
         """Return environment `name`, or the only one if it is None. Raises UsageError if it is ambiguous or unknown."""
         names = list(self.environments)
@@ -214,8 +207,8 @@ def find_settings(folder: Path) -> Settings:
             key: getattr(layer, key) for key in Keys.__struct_fields__ if getattr(layer, key) != getattr(_NONE, key)
         }
         given["defaults"] = msgspec.structs.replace(together.defaults, **layer.defaults.given)
+        given["path"] = layer.path if layer.path != user_file() else None
         together = msgspec.structs.replace(together, **given)
-        together = msgspec.structs.replace(together, path=layer.path if layer.path != user_file() else None)
     return together
 
 

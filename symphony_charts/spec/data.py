@@ -13,7 +13,7 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.field_reader import field_names, record_faults
-from symphony_charts.formats.names import nearest
+from symphony_charts.formats.names import is_below, join, nearest, snake
 from symphony_charts.formats.strvals import assign, typed
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
@@ -59,8 +59,7 @@ def experiment_faults(data: object) -> Iterator[Problem]:
 
 
 def _advice(key: str, path: str, keys: list[str]) -> str:
-    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
-    habit = _HABITS.get(snake.replace("-", "_"), "")
+    habit = _HABITS.get(snake(key), "")
     if key == "resources" and "requests" in keys:
         return "write `requests` and `limits` right here, without `resources` around them"
     if path and "restart" in keys and key in field_names(Experiment):
@@ -143,7 +142,7 @@ def independent(later: Sequence[Problem], earlier: Sequence[Problem]) -> list[Pr
 
 
 def _is_same_place(path: str, other: str) -> bool:
-    return _is_below(path, other) or _is_below(other, path) or _steps(path)[:-1] == _steps(other)
+    return is_below(path, other) or is_below(other, path) or _steps(path)[:-1] == _steps(other)
 
 
 def _steps(path: str) -> list[str]:
@@ -172,7 +171,7 @@ def _remove(data: Any, path: str) -> None:
             key: Any = int(index[1]) if index and int(index[1]) < len(data) else None
             path = path[index.end() :] if index else ""
         else:
-            key = max((key for key in data if isinstance(key, str) and _is_below(path, key)), key=len, default=None)
+            key = max((key for key in data if isinstance(key, str) and is_below(path, key)), key=len, default=None)
             path = path[len(key or "") :].removeprefix(".")
         if key is None:
             return
@@ -266,7 +265,7 @@ def at_changes(error: SpecError, texts: Sequence[str]) -> tuple[list[Problem], l
     places = [(path, text) for text in texts for path in _leaves(_assigned(text), "")]
     ours, others = [], []
     for problem in error.problems:
-        text = next((text for path, text in places if _is_below(problem.path, path)), None)
+        text = next((text for path, text in places if is_below(problem.path, path)), None)
         variable = next((text for text in texts if isinstance(text, Variable) and _is_of(problem.path, text)), None)
         if text is not None:
             ours.append(problem.moved_to(f"{_FLAG} {text}, {problem.path}"))
@@ -346,15 +345,11 @@ def _remove_nulls(data: Any, assigned: Mapping[str, Any]) -> None:
 
 def _leaves(assigned: Mapping[str, Any], path: str) -> Iterator[str]:
     for key, value in assigned.items():
-        inner = f"{path}.{key}" if path else key
+        inner = join(path, key)
         if isinstance(value, dict) and value:
             yield from _leaves(value, inner)
         else:
             yield inner
-
-
-def _is_below(path: str, above: str) -> bool:
-    return path == above or path.startswith((f"{above}.", f"{above}["))
 
 
 # Programs write lock files and people review them: one service per line keeps diffs small.
@@ -413,7 +408,6 @@ _OF_SERVICE = {
     "loadBalancerClass": "class_name",
     "sourceRanges": "source_ranges",
 }
-_CAPITAL = re.compile("[A-Z]")
 
 
 def spec_path(path: str, experiment: Experiment) -> str:
@@ -423,7 +417,7 @@ def spec_path(path: str, experiment: Experiment) -> str:
     """
     head, *steps = path.split(".")
     if head == "workload":
-        return ".".join([head, *(_CAPITAL.sub(lambda found: f"_{found[0].lower()}", step) for step in steps)])
+        return ".".join([head, *map(snake, steps)])
     if head == "services" and len(steps) == 2 and steps[0] in experiment.expose:
         return f"expose.{steps[0]}.{_OF_SERVICE.get(steps[1], steps[1])}"
     pod = pods_of(experiment).get(steps[0]) if head == "groups" and steps else None
