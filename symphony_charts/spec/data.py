@@ -188,11 +188,12 @@ def to_record(data: object) -> Experiment:
         raise SpecError.one(what, next="begin with `name:` and `processes:`")
     try:
         expanded, problems = expand(data)
-        record = None if problems else _convert(_in_order(data, expanded))
+        if not problems:
+            return decoded(convert(_in_order(data, expanded), Experiment))
     except RecursionError as error:
         raise SpecError.one("the spec has too many levels", next="use fewer levels") from error
-    if record is not None:
-        return record
+    except msgspec.ValidationError as error:
+        raise SpecError(list(experiment_faults(expanded)) or [Problem(str(error))]) from error
     raise SpecError([*problems, *experiment_faults(expanded)])
 
 
@@ -204,15 +205,6 @@ def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dic
     lone, groups = sub(expanded, "processes"), sub(expanded, "groups")
     grouped = [f"{name}/{process}" for name in groups for process in sub(groups, name, "processes")]
     return {**expanded, "order": [*lone, *grouped]} if lone and grouped else expanded
-
-
-def _convert(expanded: dict[str, object]) -> Experiment | None:
-    try:
-        return decoded(convert(expanded, Experiment))
-    except msgspec.ValidationError as error:
-        if next(experiment_faults(expanded), None) is None:
-            raise SpecError([Problem(str(error))]) from error
-        return None
 
 
 def to_data(experiment: Experiment) -> dict[str, object]:
@@ -252,8 +244,7 @@ def changed(data: object, texts: Sequence[str]) -> object:
             _set_variable(result, *text.split("=", 1))
             continue
         assigned = _assigned(text)
-        problems = list(_unknown_names(assigned, result, result, ()))
-        if problems:
+        if problems := list(_unknown_names(assigned, result, result, ())):
             raise SpecError(problems)
         assign(result, text, typed, _FLAG)
         _remove_nulls(result, assigned)
@@ -265,12 +256,10 @@ def at_changes(error: SpecError, texts: Sequence[str]) -> tuple[list[Problem], l
     places = [(path, text) for text in texts for path in _leaves(_assigned(text), "")]
     ours, others = [], []
     for problem in error.problems:
-        text = next((text for path, text in places if is_below(problem.path, path)), None)
-        variable = next((text for text in texts if isinstance(text, Variable) and _is_of(problem.path, text)), None)
-        if text is not None:
-            ours.append(problem.moved_to(f"{_FLAG} {text}, {problem.path}"))
-        elif variable is not None:
-            ours.append(problem.moved_to(f"-E {variable}, {problem.path}"))
+        options = [f"{_FLAG} {text}" for path, text in places if is_below(problem.path, path)]
+        options += [f"-E {text}" for text in texts if isinstance(text, Variable) and _is_of(problem.path, text)]
+        if options:
+            ours.append(problem.moved_to(f"{options[0]}, {problem.path}"))
         else:
             others.append(problem)
     return ours, others
@@ -299,9 +288,8 @@ def _is_of(path: str, variable: str) -> bool:
 
 def _assigned(text: str) -> dict[str, Any]:
     assigned: dict[str, Any] = {}
-    if isinstance(text, Variable):
-        return assigned
-    assign(assigned, text, typed, _FLAG)
+    if not isinstance(text, Variable):
+        assign(assigned, text, typed, _FLAG)
     return assigned
 
 

@@ -186,16 +186,16 @@ def _fields(overlay: Mapping[str, object], table: _Words) -> tuple[Data, Data]:
         holder = sub(rest, *path[:-1])
         if path[-1] in holder:
             taken, left = read(holder[path[-1]])
-            rest = _put(rest, path, left)
+            rest = put(rest, path, left)
             if taken is not None:
                 fields[field] = taken
     return fields, rest
 
 
-def _put(data: Mapping[str, object], path: tuple[str, ...], value: object) -> Data:
-    """Return `data` with `value` at `path`; None removes the key and maps that become empty."""
+def put(data: Mapping[str, object], path: tuple[str, ...], value: object) -> Data:
+    """Return `data` with another value at `path`; None removes the key and maps that become empty."""
     key, *inner = path
-    new = _put(sub(data, key), tuple(inner), value) or None if inner else value
+    new = put(sub(data, key), tuple(inner), value) or None if inner else value
     return {name: new if name == key else old for name, old in data.items() if name != key or new is not None}
 
 
