@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from symphony_charts.clusters.symphony_api import Watched
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.formats.names import nearest, prefix_owner, sanitize
+from symphony_charts.formats.names import hint, prefix_owner, sanitize
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.builder import experiment as builder_experiment
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
@@ -130,8 +130,7 @@ class Cluster(Watched, ABC):
             added[key].load()
         if key not in cls._registry:
             backends = sorted({*cls._registry, *_MODULES, *_ALIASES, *added})
-            meant = nearest(key, backends)
-            next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(backends)}"
+            next_step = hint(key, backends, f"there are: {', '.join(backends)}")
             raise UsageError(f'unknown cluster backend "{backend}"', next=next_step)
         return cls._registry[key](**keywords)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from symphony_charts.errors import Problem
@@ -88,12 +88,11 @@ def tolerations(value: object) -> object:
     items = [value] if isinstance(value, dict) else value
     if not isinstance(items, (list, tuple)):
         return value
-    return [
-        {("seconds" if key == "tolerationSeconds" else key): part for key, part in item.items()}
-        if isinstance(item, dict)
-        else item
-        for item in items
-    ]
+    return [_toleration(item) if isinstance(item, dict) else item for item in items]
+
+
+def _toleration(item: Data) -> Data:
+    return {"seconds" if key == "tolerationSeconds" else key: part for key, part in item.items()}
 
 
 def probe(value: object) -> object:
@@ -153,19 +152,6 @@ _ALIASES = {"source": "src", "destination": "dst", "target": "dst", "ro": "reado
 _KNOWN = ("type", "src", "dst", "readonly", "perm")
 
 Report = Callable[[Problem], None]
-
-
-def declare(volumes: Data, volume: Data, wanted: str) -> str:
-    """Return the name of `volume` in `volumes`; add it under a name derived from `wanted` if it is new.
-
-    The name depends only on the volume, unless another volume has the same wanted name.
-    """
-    name = shorten(_label(wanted), 50)
-    if volumes.setdefault(name, volume) != volume:
-        content = json.dumps(volume, sort_keys=True, default=str)
-        name = f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
-        volumes.setdefault(name, volume)
-    return name
 
 
 def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | None:
@@ -282,7 +268,7 @@ class _Expansion:
             result["volumes"] = self._volumes
         return result
 
-    def _fields(self, data: Data, expanders: dict[str, _Expander], path: str) -> Data:
+    def _fields(self, data: Data, expanders: Mapping[str, _Expander], path: str) -> Data:
         return {
             key: expander(self, value, join(path, key)) if (expander := expanders.get(key)) else value
             for key, value in data.items()
@@ -342,24 +328,10 @@ class _Expansion:
 
     # --- processes ---------------------------------------------------------------------------------------------------
 
-    def process_map(self, value: object, path: str) -> object:
-        return self._each(value, path, self.process)
-
-    def group_map(self, value: object, path: str) -> object:
-        return self._each(value, path, lambda item, here: self._fields(item, _GROUP, here))
-
-    def step_map(self, value: object, path: str) -> object:
-        return self._each(value, path, lambda item, here: self._fields(item, _STEP, here))
-
-    def _each(self, value: object, path: str, change: Callable[[Data, str], object]) -> object:
+    def process(self, value: object, path: str) -> object:
         if not isinstance(value, dict):
             return value
-        return {
-            key: change(item, join(path, str(key))) if isinstance(item, dict) else item for key, item in value.items()
-        }
-
-    def process(self, data: Data, path: str) -> Data:
-        result = self._fields(data, _PROCESS, path)
+        result = self._fields(value, _PROCESS, path)
         for field in ("requests", "limits"):
             resources = result.get(field)
             if isinstance(resources, dict) and not {"mem", "gpu", GPU_RESOURCE}.isdisjoint(resources):
@@ -403,18 +375,26 @@ class _Expansion:
         volume, suggestion = inline
         if "shm" in mount:
             result.setdefault("at", _SHARED_MEMORY)
-        name = mount.get("name", suggestion)
-        result["volume"] = self._declare(volume, name, path, is_named="name" in mount)
+        result["volume"] = (
+            self._named(volume, mount["name"], path) if "name" in mount else self._add(volume, suggestion)
+        )
         return result
 
-    def _declare(self, volume: Data, name: object, path: str, is_named: bool) -> str:
+    def _named(self, volume: Data, name: object, path: str) -> str:
         if not isinstance(name, str):
             self._fault("the name of a volume must be text", join(path, "name"), "quote it")
             return ""
-        if not is_named:
-            return declare(self._volumes, volume, name)
         if self._volumes.setdefault(name, volume) != volume:
             self._fault(f'the volume "{name}" has two different contents', path, "give one of them another name")
+        return name
+
+    def _add(self, volume: Data, wanted: str) -> str:
+        """Return the name of `volume`: one like `wanted`, unless another volume has it."""
+        name = shorten(_label(wanted), 50)
+        if self._volumes.setdefault(name, volume) != volume:
+            content = json.dumps(volume, sort_keys=True, default=str)
+            name = f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+            self._volumes.setdefault(name, volume)
         return name
 
     def _volume(self, value: object) -> object:
@@ -424,13 +404,24 @@ class _Expansion:
             return inline[0] if inline else value
         return value
 
-    def local(self, value: object, path: str) -> object:
-        return self._fields(value, _LOCAL, path) if isinstance(value, dict) else value
-
 
 def _form(change: Callable[[object], object]) -> _Expander:
     """Return an expander from a function that needs only the value."""
     return lambda _self, value, _path: change(value)
+
+
+def _record(fields: Mapping[str, _Expander]) -> _Expander:
+    """Return an expander of a record with these `fields`."""
+    return lambda expansion, value, path: expansion._fields(value, fields, path) if isinstance(value, dict) else value
+
+
+def _map_of(record: _Expander) -> _Expander:
+    """Return an expander of a map of records."""
+    return lambda expansion, value, path: (
+        {key: record(expansion, item, join(path, str(key))) for key, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 _RUN: dict[str, _Expander] = {
@@ -459,10 +450,10 @@ _PROCESS: dict[str, _Expander] = {
     "ready": _form(probe),
     "after": _form(words),
     "assign_to": _form(assignment),
-    "local": _Expansion.local,
+    "local": _record(_LOCAL),
     "container_overlay": _form(plain),
 }
-_GROUP: dict[str, _Expander] = {**_POD, "processes": _Expansion.process_map}
+_GROUP: dict[str, _Expander] = {**_POD, "processes": _map_of(_Expansion.process)}
 _STEP: dict[str, _Expander] = {
     key: _PROCESS[key]
     for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits", "container_overlay")
@@ -470,9 +461,9 @@ _STEP: dict[str, _Expander] = {
 _EXPERIMENT: dict[str, _Expander] = {
     "env": _Expansion.env,
     **dict.fromkeys(("env_file", "order", "done_when", "image_pull_secrets", "networks"), _form(words)),
-    "processes": _Expansion.process_map,
-    "groups": _Expansion.group_map,
-    "prepare": _Expansion.step_map,
+    "processes": _map_of(_Expansion.process),
+    "groups": _map_of(_record(_GROUP)),
+    "prepare": _map_of(_record(_STEP)),
     "linger": _form(_seconds),
     "configs": _form(lambda value: by_field(value, "text")),
     "secrets": _Expansion.secrets,
@@ -481,5 +472,5 @@ _EXPERIMENT: dict[str, _Expander] = {
     "labels": _form(texts),
     "annotations": _form(texts),
     "workload": _form(workload),
-    "local": _Expansion.local,
+    "local": _record(_LOCAL),
 }
