@@ -24,7 +24,7 @@ from symphony_charts.spec.data import Lock, at_changes, changed, from_data, pars
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.python_files import refuse_words, run_file
-from symphony_charts.spec.sources import ConfigFile, SecretFile
+from symphony_charts.spec.sources import ConfigFile, SecretFile, key_of
 from symphony_charts.spec.variable_names import parse_env_file
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
@@ -115,10 +115,10 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
     tools = [(re.search(pattern, text, re.MULTILINE), what, step) for pattern, what, step in _TOOLS]
     found += [(what, step) for match, what, step in tools if match]
     found += [(what, step) for pattern, what, step in _NAMES if re.fullmatch(pattern, path.name)]
-    said = next(iter(found), _OTHERS.get(path.suffix))
-    if said is None:
+    known = next(iter(found), _OTHERS.get(path.suffix))
+    if known is None:
         return None
-    what, step = said
+    what, step = known
     if "{kind}" in what and kind is not None and kind[1] == "DIJob":
         what, step = "a DIJob of DI-engine", "symph import dijob {path} --to experiment.yaml"
     what = what.format(kind=kind[1] if kind else "object")
@@ -382,9 +382,7 @@ def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]
 
 
 def _secret(secret: SecretFile, folder: Path) -> SecretFile:
-    return msgspec.structs.replace(
-        secret, file=str(_resolve(secret.file, folder)), key=secret.key or Path(secret.file).name
-    )
+    return msgspec.structs.replace(secret, file=str(_resolve(secret.file, folder)), key=key_of(secret))
 
 
 def _resolve(name: str, folder: Path) -> Path:
