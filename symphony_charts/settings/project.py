@@ -305,23 +305,22 @@ def _placed(environment: Environment, folder: Path) -> Environment:
 def read_values(path: str) -> Values:
     """Return the values file `path`. Raises SpecError if it is unreadable or not a map."""
     try:
-        values = load(_read(path).decode("utf-8"))
+        text = _read(path).decode("utf-8")
     except (OSError, ValueError) as error:
-        raise SpecError.one(
-            f"cannot read the values: {getattr(error, 'strerror', None) or error}",
-            at=path,
-            next="give a YAML or JSON file",
-        ) from error
+        what = f"cannot read the values: {getattr(error, 'strerror', None) or error}"
+        raise SpecError.one(what, at=path, next="give a YAML or JSON file") from error
+    try:
+        values = load(text)
+    except SpecError as error:
+        raise with_location(error, Path(path), text) from error
     if values is None:
         return {}
     if not isinstance(values, dict):
         raise SpecError.one("a values file must be a map", at=path, next="begin it with KEY: VALUE")
     if "processes" in values:
         # No chart value has this name.
-        what = f"{path} is an experiment, and -f takes a values file"
-        raise SpecError.one(
-            what, at=path, next="give it without -f; to set a value of its chart: --set groups.NAME.replicas=2"
-        )
+        step = "give it without -f; to set a value of its chart: --set groups.NAME.replicas=2"
+        raise SpecError.one(f"{path} is an experiment, and -f takes a values file", at=path, next=step)
     return values
 
 
@@ -332,13 +331,11 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         # Helm would replace invalid characters.
         what = f"the file of --set-file is not UTF-8 text: {error.reason} at byte {error.start}"
-        raise SpecError.one(
-            what, at=path, next="list the file under `configs` in the spec, which allows any bytes"
-        ) from error
+        step = "list the file under `configs` in the spec, which allows any bytes"
+        raise SpecError.one(what, at=path, next=step) from error
     except (OSError, ValueError) as error:
-        raise SpecError.one(
-            f"cannot read the file of --set-file: {error}", at=path, next="give a readable file"
-        ) from error
+        what = f"cannot read the file of --set-file: {error}"
+        raise SpecError.one(what, at=path, next="give a readable file") from error
 
 
 def _read(path: str) -> bytes:
