@@ -99,13 +99,12 @@ def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
 
 def _grouped_faults(entry: ProcessEntry) -> Iterator[Problem]:
     process, group = entry.process, entry.ref.pod
+    shared = f'belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
     for field in PodSettings.__struct_fields__:
         if getattr(process, field) != getattr(_POD_DEFAULTS, field):
-            what = f'`{field}` belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
-            yield Problem(what, f"{entry.path}.{field}", f"move it to groups.{group}.{field}")
+            yield Problem(f"`{field}` {shared}", f"{entry.path}.{field}", f"move it to groups.{group}.{field}")
     if process.local is not None and process.local.replicas is not None:
-        what = f'`replicas` belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
-        yield Problem(what, f"{entry.path}.local.replicas", f"set groups.{group}.replicas")
+        yield Problem(f"`replicas` {shared}", f"{entry.path}.local.replicas", f"set groups.{group}.replicas")
 
 
 def _pool_faults(pod: Pod) -> Iterator[Problem]:
@@ -264,18 +263,17 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
     try:
         amount_of(resource, amount)
     except QuantityOverflowError:
-        yield Problem(
-            f'"{amount}" is more {resource} than Kubernetes can count',
-            path,
-            f"use at most {MOST // 1000 if resource == 'cpu' else MOST}",
-        )
+        most = MOST // 1000 if resource == "cpu" else MOST
+        yield Problem(f'"{amount}" is more {resource} than Kubernetes can count', path, f"use at most {most}")
     except ValueError:
         yield Problem(f'"{amount}" is not an amount of {resource}', path, _meant(amount))
     else:
+        # Source: pkg/apis/core/v1/helper, IsExtendedResourceName.
+        is_extended = "/" in resource and "kubernetes.io/" not in resource
         # Kubernetes reads a suffix without a number as zero; it is probably a typing error.
         if not any(character.isdigit() for character in amount):
             yield Problem(f'"{amount}" is not an amount of {resource}', path, _FORM)
-        elif _is_counted(resource) and quantity(amount).denominator != 1:
+        elif is_extended and quantity(amount).denominator != 1:
             yield Problem(f'"{amount}" of {resource} is not a whole number', path, "1, 2, ...")
 
 
@@ -294,11 +292,6 @@ def _log_faults(size: str, path: str) -> Iterator[Problem]:
     if size != UNLIMITED and not (is_quantity(size) and LEAST_LOG <= quantity(size) <= MOST):
         step = f'write it as "100Mi", at least {LEAST_LOG >> 10}Ki, or "{UNLIMITED}"'
         yield Problem(f'"{size}" is not a size of a log', path, step)
-
-
-def _is_counted(resource: str) -> bool:
-    """Return True for an extended resource (pkg/apis/core/v1/helper, IsExtendedResourceName)."""
-    return "/" in resource and "kubernetes.io/" not in resource
 
 
 def _fields_faults(process: Process | Step, path: str) -> Iterator[Problem]:
@@ -339,11 +332,11 @@ def _known(name: str) -> str:
 
 
 def _map_faults(amounts: Mapping[str, object], path: str) -> Iterator[Problem]:
-    for name, amount in amounts.items():
-        here = join(path, str(name))
-        if not is_label_key(str(name)):
+    for name, amount in ((str(key), value) for key, value in amounts.items()):
+        here = join(path, name)
+        if not is_label_key(name):
             yield Problem(f'"{name}" is not a valid resource', here, "use cpu, memory or vendor.com/name")
-        elif "/" not in str(name) and str(name) not in _STANDARD and not str(name).startswith("hugepages-"):
-            yield Problem(f'Kubernetes has no resource "{name}"', here, _known(str(name)))
+        elif "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
+            yield Problem(f'Kubernetes has no resource "{name}"', here, _known(name))
         else:
-            yield from amount_faults(str(name), str(amount), here)
+            yield from amount_faults(name, str(amount), here)

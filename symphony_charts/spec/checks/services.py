@@ -190,8 +190,7 @@ def storage_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Itera
     for name, volume in experiment.volumes.items():
         yield from _volume_faults(volume, f"volumes.{name}")
     ours = {CONFIG_DIR} if experiment.configs else set()
-    if experiment.secrets:
-        ours.add(SECRETS_DIR)
+    ours |= {SECRETS_DIR} if experiment.secrets else set()
     ours |= {at.rstrip("/") for secret in experiment.secrets for at in secret.also_at}
     for entry in entries:
         if entry.process.mounts:
@@ -214,7 +213,8 @@ def _mount_faults(
             next_step = hint(mount.volume, volumes, "declare it under `volumes:`, or describe it in the mount")
             yield Problem(f'unknown volume "{mount.volume}"', f"{here}.volume", next_step)
         yield from _place_faults(mount.at, f"{here}.at", seen, ours)
-        if mount.sub_path is not None and not _stays_inside(mount.sub_path):
+        sub_path = PurePosixPath(mount.sub_path or "")
+        if sub_path.is_absolute() or ".." in sub_path.parts:
             next_step = "use a path relative to the volume, without .."
             yield Problem(f'"{mount.sub_path}" leads out of the volume', f"{here}.sub_path", next_step)
 
@@ -259,8 +259,7 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
             if volume.size is not None:
                 yield from amount_faults("storage", volume.size, f"{path}.size")
         case GitVolume():
-            fault = repository_fault(volume.repository, f"{path}.repository")
-            if fault:
+            if fault := repository_fault(volume.repository, f"{path}.repository"):
                 yield fault
             if volume.revision.startswith("-"):
                 yield Problem("a revision cannot begin with a dash", f"{path}.revision", "give a branch, tag or commit")
@@ -299,7 +298,7 @@ def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
-    if not FILE_KEY.fullmatch(name) or name in (".", "..") or name.startswith(".."):
+    if not FILE_KEY.fullmatch(name) or name == "." or name.startswith(".."):
         next_step = "use at most 253 letters, digits, dots, dashes and underscores"
         yield Problem(f'"{name}" is not a valid {what}', path, next_step)
 
@@ -316,10 +315,6 @@ def _path_faults(path: str, where: str) -> Iterator[Problem]:
 
 def _is_absolute(path: str) -> bool:
     return path.startswith("/") and ".." not in PurePosixPath(path).parts
-
-
-def _stays_inside(path: str) -> bool:
-    return not path.startswith("/") and ".." not in PurePosixPath(path).parts
 
 
 _ADDRESS = re.compile(r"https?://[^\s/]+(?:/\S*)?")
