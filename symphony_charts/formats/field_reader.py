@@ -131,6 +131,14 @@ _SCALARS: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
 }
 
 
+# Values, and the type that a union has for them besides scalars.
+_SHAPES: tuple[tuple[type | tuple[type, ...], type[inspect.Type]], ...] = (
+    (dict, inspect.StructType),
+    ((list, tuple), inspect.ListType),
+    (str, inspect.LiteralType),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Check:
     advice: _Advice
@@ -194,17 +202,11 @@ class _Check:
         if value is None and len(choices) < len(kind.types):
             return
         structs = [choice for choice in choices if isinstance(choice, inspect.StructType)]
-        wanted: type[inspect.Type] | None = None
         if isinstance(value, dict) and len(structs) > 1:
             yield from self._tagged(value, structs, path)
             return
-        if isinstance(value, dict):
-            wanted = inspect.StructType
-        elif isinstance(value, (list, tuple)):
-            wanted = inspect.ListType
-        elif isinstance(value, str):
-            wanted = inspect.LiteralType
-        fitting = choices if len(choices) == 1 else [each for each in choices if wanted and isinstance(each, wanted)]
+        wanted = next((kind for types, kind in _SHAPES if isinstance(value, types)), ())
+        fitting = choices if len(choices) == 1 else [each for each in choices if isinstance(each, wanted)]
         if fitting:
             yield from self.faults(value, fitting[0], path)
         elif not any(_is_scalar(value, choice) for choice in choices):
@@ -407,26 +409,23 @@ class Fields(Reader):
             return None
         return value
 
-    def flag(self, *keys: str) -> bool:
+    def flag(self, key: str) -> bool:
         """Return a boolean, also from the texts ``true`` and ``false``."""
-        return bool(self.boolean(self._first(keys)))
+        return bool(self.boolean(key))
 
     def block(self, *keys: str) -> Fields:
         """Return a map, or the single item of a list."""
         key = self._first(keys, _EMPTY)
-        return (
-            Fields.of(self.data[key], self.at(key), self.faults) if key else Fields({}, self.at(keys[0]), self.faults)
-        )
+        return Fields.of(self.data[key] if key else None, self.at(key or keys[0]), self.faults)
 
-    def blocks(self, *keys: str) -> Iterator[Fields]:
+    def blocks(self, key: str) -> Iterator[Fields]:
         """Yield the maps in a list; a map alone counts as a list of one."""
-        key = self._first(keys, (None, [], ""))
         value = self.data.get(key)
         if isinstance(value, dict):
             yield Fields.of(value, self.at(key), self.faults)
-            return
-        for index, item in enumerate(self.items(key)):
-            yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
+        elif value != "":
+            for index, item in enumerate(self.items(key)):
+                yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
 
     def texts(self, key: str) -> list[str]:
         texts = []

@@ -103,7 +103,7 @@ def load(text: str, keys: Collection[str] = ()) -> object:
     `keys` are known keys that are texts here, although other YAML readers take them for booleans, such as `on`.
     Raises SpecError with every fault found; syntax errors are reported alone, with their line.
     """
-    return next(iter(_documents(text, _Reader(text, known_keys=keys))), (None, {}))[0]
+    return next(iter(_documents(_Reader(text, known_keys=keys))), (None, {}))[0]
 
 
 def load_with_problems(text: str) -> tuple[object, list[Problem]]:
@@ -112,7 +112,7 @@ def load_with_problems(text: str) -> tuple[object, list[Problem]]:
     Raises SpecError for any other fault, as `load` does.
     """
     reader = _Reader(text)
-    documents = _read(text, reader)
+    documents = reader.read()
     if reader.problems and not reader.is_readable:
         raise SpecError(reader.problems)
     return next(iter(documents), None), reader.problems
@@ -120,7 +120,7 @@ def load_with_problems(text: str) -> tuple[object, list[Problem]]:
 
 def load_with_lines(text: str) -> tuple[object, Lines]:
     """Return the data, and for the id() of each map and list the line (from 1) of each entry."""
-    return next(iter(_documents(text, _Reader(text))), (None, {}))
+    return next(iter(_documents(_Reader(text))), (None, {}))
 
 
 def load_documents(text: str, *, is_compose: bool = False) -> list[tuple[object, Lines]]:
@@ -129,7 +129,7 @@ def load_documents(text: str, *, is_compose: bool = False) -> list[tuple[object,
     Words that YAML readers disagree on, and keys that are not text, become text. With `is_compose`, numbers are read as
     docker compose reads them (`010` is 8), and so are its tags `!reset` and `!override`.
     """
-    return _documents(text, _Reader(text, is_lenient=True, is_compose=is_compose))
+    return _documents(_Reader(text, is_lenient=True, is_compose=is_compose))
 
 
 class Reset:
@@ -144,28 +144,11 @@ class OverridingList(list[object]):
     """A list that replaces another instead of being appended to it (compose's tag `!override`)."""
 
 
-def _documents(text: str, reader: _Reader) -> list[tuple[object, Lines]]:
-    documents = _read(text, reader)
+def _documents(reader: _Reader) -> list[tuple[object, Lines]]:
+    documents = reader.read()
     if reader.problems:
         raise SpecError(reader.problems)
     return [(data, reader.lines) for data in documents]
-
-
-def _read(text: str, reader: _Reader) -> list[object]:
-    if len(text) > _MAX_CHARACTERS:
-        raise SpecError.one(f"the text has {len(text):,} characters; more than {_MAX_CHARACTERS:,} are not read")
-    try:
-        return reader.read()
-    except yaml.MarkedYAMLError as error:
-        raise SpecError([fault_of(error, text)]) from error
-    except (yaml.YAMLError, UnicodeError) as error:
-        raise _broken(str(error).splitlines()[0], "save it as text in UTF-8") from error
-    except RecursionError as error:  # pragma: no cover - only the pure Python parser, without libyaml, recurses
-        raise _broken("nested too deeply", "nest less") from error
-
-
-def _broken(what: str, next_step: str) -> SpecError:
-    return SpecError.one(f"not valid YAML: {what}", next=next_step)
 
 
 class _Reader:
@@ -178,7 +161,7 @@ class _Reader:
         self._known_keys = known_keys
         self._is_compose = is_compose
         self._resets: list[_Container] = []
-        self._parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        self._text = text
         self.problems: list[Problem] = []
         # False if a key or a merged map is missing in the data.
         self.is_readable = True
@@ -191,11 +174,20 @@ class _Reader:
         self._documents: list[object] = []
 
     def read(self) -> list[object]:
+        """Return the documents. Raises SpecError for text that is not YAML; `problems` has all other faults."""
+        size = len(self._text)
+        if size > _MAX_CHARACTERS:
+            raise SpecError.one(f"the text has {size:,} characters; more than {_MAX_CHARACTERS:,} are not read")
         try:
-            while (event := self._parser.get_event()) is not None:
+            for event in yaml.parse(self._text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 self._take(event)
-        finally:
-            self._parser.dispose()
+        except yaml.MarkedYAMLError as error:
+            raise SpecError([fault_of(error, self._text)]) from error
+        except (yaml.YAMLError, UnicodeError) as error:
+            what = f"not valid YAML: {str(error).splitlines()[0]}"
+            raise SpecError.one(what, next="save it as text in UTF-8") from error
+        except RecursionError as error:  # pragma: no cover - only the pure Python parser, without libyaml, recurses
+            raise SpecError.one("not valid YAML: nested too deeply", next="nest less") from error
         return self._documents
 
     def _take(self, event: yaml.Event) -> None:
@@ -423,8 +415,8 @@ def line_of(text: str, path: str) -> int | None:
     """
     reader = _Reader(text)
     try:
-        documents = _read(text, reader)
-    except ValueError:
+        documents = reader.read()
+    except SpecError:
         documents = []
     return line_in(next(iter(documents), None), reader.lines, path)
 

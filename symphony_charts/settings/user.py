@@ -98,22 +98,20 @@ class SymphonyConfig:
         self.update({field: value for field, value in data.items() if field in self._handlers})
 
 
-def find_config_file(folder: Path | None = None) -> Path | None:
-    """Return the configuration file for `folder` (default: the current one), None if there is none.
+def find_config_file() -> Path | None:
+    """Return the configuration file for the current folder, None if there is none.
 
     Raises SpecError if a folder has two, and NotFound if the file in $SYMPH_GLOBAL_CONFIG is missing.
     """
-    here = (folder or Path.cwd()).absolute()
+    here = Path.cwd()
     for parent in (here, *here.parents):
         if parent != Path.home() and (config_file := only_file(parent, _NAMES)):
             return config_file
-    chosen = os.environ.get(_GLOBAL)
-    if chosen:
+    if chosen := os.environ.get(_GLOBAL):
         path = Path(chosen).expanduser()
         if not path.is_file():
-            raise NotFound(
-                f"the file of ${_GLOBAL} does not exist: {chosen}", next=f"unset {_GLOBAL}, or write that file"
-            )
+            step = f"unset {_GLOBAL}, or write that file"
+            raise NotFound(f"the file of ${_GLOBAL} does not exist: {chosen}", next=step)
         return path
     return only_file(Path.home(), _NAMES)
 
