@@ -154,38 +154,6 @@ _KNOWN = ("type", "src", "dst", "readonly", "perm")
 Report = Callable[[Problem], None]
 
 
-def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | None:
-    """Return the inline volume of `mount` (one key of `VOLUME_KINDS`) and a name for it; None if there is none."""
-    kinds = [kind for kind in VOLUME_KINDS if kind in mount]
-    if not kinds:
-        return None
-    if len(kinds) > 1 or "volume" in mount:
-        others = [*kinds, *(["volume"] if "volume" in mount else [])]
-        what = f"a mount has one volume, not {len(others)} ({', '.join(others)})"
-        report(Problem(what, path, "write a mount per volume"))
-    kind = kinds[0]
-    value = mount[kind]
-    if kind == "shm":
-        size = {"size": value} if isinstance(value, str) else {}
-        return {"type": "empty_dir", "memory": True, **size}, _SHARED_NAME
-    field = _KINDS[kind]
-    if isinstance(value, dict):
-        volume = {"type": kind, **value}
-    elif isinstance(value, str) and field:
-        volume = {"type": kind, field: value}
-        if kind == "host_path" and not value.startswith("/"):
-            what, step = f'"{value}" is not an absolute path', f"{_own_folder(value)}, or the whole path, from /"
-            report(Problem(what, join(path, kind), step))
-            volume[field] = "/relative"
-    elif kind == "empty_dir" and value in (None, True):
-        volume = {"type": kind}
-    else:
-        forms = "a map" if field is None else f"a map or its {field}"
-        report(Problem(f"`{kind}` needs {forms}", join(path, kind), f"write `{kind}:` with {forms}"))
-        return None
-    return volume, _name_of(volume, kind)
-
-
 def _own_folder(path: str) -> str:
     return f"a folder of yours: `{{claim: {{claim: data, local: {path}}}, at: /data}}`"
 
@@ -366,7 +334,7 @@ class _Expansion:
         return result
 
     def _mount(self, mount: Data, path: str) -> Data:
-        inline = inline_volume(mount, path, self.problems.append)
+        inline = self._inline_volume(mount, path)
         result = {key: value for key, value in mount.items() if key not in VOLUME_KINDS and key != "name"}
         if inline is None:
             if not mount.keys().isdisjoint(VOLUME_KINDS):
@@ -379,6 +347,36 @@ class _Expansion:
             self._named(volume, mount["name"], path) if "name" in mount else self._add(volume, suggestion)
         )
         return result
+
+    def _inline_volume(self, mount: Data, path: str) -> tuple[Data, str] | None:
+        """Return the inline volume of `mount` (one key of `VOLUME_KINDS`) and a name for it; None if there is none."""
+        kinds = [kind for kind in VOLUME_KINDS if kind in mount]
+        if not kinds:
+            return None
+        if len(kinds) > 1 or "volume" in mount:
+            others = [*kinds, *(["volume"] if "volume" in mount else [])]
+            what = f"a mount has one volume, not {len(others)} ({', '.join(others)})"
+            self._fault(what, path, "write a mount per volume")
+        kind = kinds[0]
+        value, field, here = mount[kind], _KINDS.get(kind), join(path, kind)
+        if kind == "shm":
+            size = {"size": value} if isinstance(value, str) else {}
+            return {"type": "empty_dir", "memory": True, **size}, _SHARED_NAME
+        if isinstance(value, dict):
+            volume = {"type": kind, **value}
+        elif isinstance(value, str) and field:
+            volume = {"type": kind, field: value}
+            if kind == "host_path" and not value.startswith("/"):
+                step = f"{_own_folder(value)}, or the whole path, from /"
+                self._fault(f'"{value}" is not an absolute path', here, step)
+                volume[field] = "/relative"
+        elif kind == "empty_dir" and value in (None, True):
+            volume = {"type": kind}
+        else:
+            forms = "a map" if field is None else f"a map or its {field}"
+            self._fault(f"`{kind}` needs {forms}", here, f"write `{kind}:` with {forms}")
+            return None
+        return volume, _name_of(volume, kind)
 
     def _named(self, volume: Data, name: object, path: str) -> str:
         if not isinstance(name, str):
@@ -400,7 +398,7 @@ class _Expansion:
     def _volume(self, value: object) -> object:
         """Return a declared volume; expands the inline form ``data: {nfs: {server: s, path: /p}}``."""
         if isinstance(value, dict) and "type" not in value and len(value) == 1:
-            inline = inline_volume(value, "volumes", self.problems.append)
+            inline = self._inline_volume(value, "volumes")
             return inline[0] if inline else value
         return value
 
