@@ -164,12 +164,7 @@ class GKEDispatcher:
         return self._assign(process, process_group, assignment)
 
     def assign_to(
-        self,
-        process: ProcessSpec,
-        process_group: ProcessGroupSpec | None = None,
-        *,
-        assign_to: str,
-        **settings: object,
+        self, process: ProcessSpec, process_group: ProcessGroupSpec | None = None, *, assign_to: str, **settings: object
     ) -> Decision:
         """Call the method of a mode with settings from a configuration; None counts as not given.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from symphony_charts.errors import SpecError
@@ -16,7 +16,13 @@ def project_file(folder: Path) -> Path | None:
 
     Raises SpecError if a folder has two.
     """
-    return next(filter(None, (only_file(parent, _FILE_NAMES) for parent in _upwards(folder))), None)
+    here, home = folder.absolute(), Path.home()
+    for parent in (here, *here.parents):
+        if file := only_file(parent, _FILE_NAMES):
+            return file
+        if parent == home:
+            break
+    return None
 
 
 def only_file(folder: Path, names: Iterable[str]) -> Path | None:
@@ -45,12 +51,3 @@ def says_defaults() -> bool:
         # `symph ls` must also work in a deleted folder.
         return False
     return any(file is not None and file.is_file() and b"defaults" in file.read_bytes() for file in files)
-
-
-def _upwards(folder: Path) -> Iterator[Path]:
-    here = folder.absolute()
-    home = Path.home()
-    for parent in (here, *here.parents):
-        yield parent
-        if parent == home:
-            return

@@ -85,11 +85,7 @@ def joined(host: str, port: int | str) -> str:
 
 
 def variables_of(
-    experiment: str,
-    process: ProcessRef,
-    services: Sequence[Service],
-    *,
-    connects: Iterable[str] = (),
+    experiment: str, process: ProcessRef, services: Sequence[Service], *, connects: Iterable[str] = ()
 ) -> list[Variable]:
     """Return all variables of `process`; a later one overrides an earlier one of the same name.
 

@@ -68,11 +68,7 @@ _TOOLS: tuple[tuple[str, str, str], ...] = (
         "a dstack configuration",
         _TASK.format("commands"),
     ),
-    (
-        rf"(?s)\A(?=.*^processes:)(?!.*^(name|groups|image):).*^({_COMPOSED_KEYS}):",
-        "a process-compose file",
-        _COMPOSED,
-    ),
+    (rf"(?s)\A(?=.*^processes:)(?!.*^(name|groups|image):).*^({_COMPOSED_KEYS}):", "a process-compose file", _COMPOSED),
     (
         r"(?s)\A(?=.*^session_name:)(?=.*^windows:)",
         "a tmuxp session",

@@ -131,9 +131,7 @@ def _added(name: str, workload: Schema) -> dict[str, Schema]:
 
 
 def described_schema(
-    record: type[msgspec.Struct],
-    records: Mapping[str, type[msgspec.Struct]],
-    shorten: Callable[[str, Schema], None],
+    record: type[msgspec.Struct], records: Mapping[str, type[msgspec.Struct]], shorten: Callable[[str, Schema], None]
 ) -> tuple[Schema, dict[str, Schema]]:
     """Return the schema of a record and, by name, of the `records` in it; each field has a description.
 
