@@ -17,6 +17,7 @@ from symphony_charts.spec.builder import experiment as builder_experiment
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.environment import joined
 from symphony_charts.spec.files import lock_path_of, read_lock, with_files
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.python_files import note_launch
@@ -58,7 +59,7 @@ class AddressBook:
         for name, entry in self.entries.items():
             environment[service_variable(name, "HOST")] = str(entry["host"])
             environment[service_variable(name, "PORT")] = str(entry["port"])
-            environment[service_variable(name, "ADDR")] = f"{entry['host']}:{entry['port']}"
+            environment[service_variable(name, "ADDR")] = joined(str(entry["host"]), str(entry["port"]))
         return environment
 
 

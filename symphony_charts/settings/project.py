@@ -6,9 +6,7 @@ The user's settings are in $XDG_CONFIG_HOME/symph/config.yaml, with the same key
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +18,7 @@ from symphony_charts.formats.field_reader import record_faults
 from symphony_charts.formats.names import address_fault, hint, repository_fault
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import project_file, user_file
-from symphony_charts.spec.files import with_location
+from symphony_charts.spec.files import read_stdin, with_location
 from symphony_charts.spec.json_schema import described_schema
 from symphony_charts.system.records import convert
 
@@ -187,8 +185,9 @@ class Settings(Keys, frozen=True, kw_only=True):
         if "=" in name:
             raise UsageError(f'"{name}" is not an environment', next=f"to set a variable of processes: -E {name}")
         if names and name not in names:
-            step = hint(name, names, f"{self.path} has {', '.join(names)}")
-            raise UsageError(f'unknown environment "{name}"', f"{self.path or '.symph.yaml'}, environments", step)
+            step = hint(name, names, f"choose one of: {', '.join(names)}")
+            # Without a project's file, they are the user's.
+            raise UsageError(f'unknown environment "{name}"', f"{self.path or user_file()}, environments", step)
         return name
 
 
@@ -339,13 +338,7 @@ def read_text(path: str) -> str:
 
 
 def _read(path: str) -> bytes:
-    return _stdin() if path.strip() == "-" else Path(path).read_bytes()
-
-
-@cache
-def _stdin() -> bytes:
-    """Return all of stdin; cached, since stdin can be read only once."""
-    return sys.stdin.buffer.read()
+    return read_stdin() if path.strip() == "-" else Path(path).read_bytes()
 
 
 Schema: TypeAlias = "dict[str, Any]"

@@ -269,14 +269,14 @@ def _experiment_of(result: object) -> Experiment:
 
 
 @cache
-def _stdin() -> str:
-    """Return stdin; cached, since a verb may read the spec twice."""
-    return sys.stdin.buffer.read().decode("utf-8-sig")
+def read_stdin() -> bytes:
+    """Return all of stdin; cached, since a verb may read the spec twice."""
+    return sys.stdin.buffer.read()
 
 
 def _text_of(path: Path) -> str:
     try:
-        return _stdin() if path == _STDIN else path.read_text(encoding="utf-8-sig")
+        return read_stdin().decode("utf-8-sig") if path == _STDIN else path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise absent(path) from error
     except UnicodeDecodeError as error:
