@@ -87,7 +87,6 @@ class ExperimentSpec(builder_experiment.ExperimentSpec):
 
 
 Launchable = builder_experiment.ExperimentSpec | Experiment
-Results = list[object]
 Addresses = Mapping[str, Mapping[str, object]]
 """``host`` and ``port`` of each service."""
 _ALIASES = {"kubernetes": "kube", "k8s": "kube"}
@@ -156,7 +155,7 @@ class Cluster(Watched, ABC):
             exp.address_book = AddressBook(self.addresses(Launched(started, experiment, folder, pins)))
         return started
 
-    def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> Results:
+    def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> list[object]:
         """Start several experiments, in order."""
         return [self.launch(exp, **options) for exp in exps]
 

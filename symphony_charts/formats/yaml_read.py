@@ -76,7 +76,10 @@ _MAX_NODES = 2_000_000
 
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_MAYBE_BOOLEAN = re.compile(r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)")
+# Booleans of YAML 1.1 only.
+_MAYBE_BOOLEANS = frozenset(
+    f(word) for word in ("y", "yes", "n", "no", "on", "off") for f in (str, str.title, str.upper)
+)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAYBE_NUMBER = re.compile(r"[-+]?(?:0[0-9]+|0o[0-7]+|0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_]*)", re.ASCII)
@@ -367,13 +370,10 @@ def _resolve(text: str) -> object:
         return None
     if text in _BOOLEANS:
         return _BOOLEANS[text]
-    first = text[0]
-    if first in "yYnNoO" and _MAYBE_BOOLEAN.fullmatch(text):
+    if text in _MAYBE_BOOLEANS:
         what = f"`{text}` is a boolean to some YAML readers and text to others"
         return Problem(what, next=f'write true, false or "{text}" in quotes')
-    if first in "-+.0123456789":
-        return _resolve_number(text)
-    return text
+    return _resolve_number(text) if text[0] in "-+.0123456789" else text
 
 
 def _resolve_number(text: str) -> object:
