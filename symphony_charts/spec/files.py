@@ -229,7 +229,7 @@ def read_lock(path: Path) -> Lock:
     try:
         return parse(text)
     except SpecError as error:
-        raise SpecError(error.problems, at=str(path)) from error
+        raise with_location(error, path, text) from error
 
 
 def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experiment]:
