@@ -16,6 +16,7 @@ from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import only_file
 from symphony_charts.spec.data import to_yaml
+from symphony_charts.spec.files import with_location
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.files import write_file
 
@@ -118,12 +119,14 @@ def find_config_file() -> Path | None:
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        data = load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise NotFound(f"cannot read the configuration {path}: {why}", at=str(path)) from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise NotFound(f"cannot read the configuration {path}: {reason}", at=str(path)) from error
+    try:
+        data = load(text)
     except SpecError as error:
-        raise SpecError(error.problems, at=str(path)) from error
+        raise with_location(error, path, text) from error
     if not isinstance(data, dict):
         raise SpecError.one("a configuration file must be a map of fields", at=str(path))
     return data
