@@ -18,7 +18,7 @@ class Problem:
 
     __slots__ = ("next", "path", "what")
 
-    def __init__(self, *, what: str, path: str = "", next: str = "") -> None:
+    def __init__(self, what: str, path: str = "", next: str = "") -> None:
         self.what = what
         self.path = path
         self.next = next

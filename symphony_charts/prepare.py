@@ -334,7 +334,7 @@ def judge(
     for loss in prepared.losses:
         findings.append(Finding(rule="unread", severity="warning", path=loss.path, what=loss.what, next=loss.next))
     settings = prepared.settings or settings_of_spec(spec.path)
-    guard = guard_of([spec], settings.allowed_leaks)
+    guard = guard_of([spec], settings.allow_leaks)
     leaks = guard.find({path: content for path, content in chart.files.items() if path.startswith(_OF_SPEC)})
     # The origin file repeats content of other files.
     for leak in {leak.fingerprint: leak for leak in leaks}.values():

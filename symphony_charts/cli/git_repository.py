@@ -61,7 +61,7 @@ def open_store(
     repository = settings.repository
     assert repository is not None  # noqa: S101 - settings_of has checked it
     review = getattr(args, "branch", None)
-    guard = guard or Guard({}, allowed=settings.allowed_leaks)
+    guard = guard or Guard({}, allowed=settings.allow_leaks)
     if review and not reads_only:
         guard.refuse_names([review])
     reason = " ".join(printable_line(getattr(args, "message", None) or "").split())
@@ -163,7 +163,7 @@ def carry_out(
     Returns the changes, and the result of a push, or for a preview the tip that would change. `guard` checks content
     for a checkout and previews; the store checks pushed content with its own guard.
     """
-    guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allowed_leaks)
+    guard = guard or Guard({}, allowed=find_settings(Path.cwd()).allow_leaks)
     if args.into is not None:
         if args.message:
             raise UsageError("with --into the commit is yours, and so is its message", next="git commit -m WHY")

@@ -60,7 +60,7 @@ def publish(
     author = None if args.into is not None else git_repository.author_of_change(settings)
     by = git_repository.author_name(settings, author)
     candidates = _candidates(args, settings, paths, overrides, env, now, images or {}, by)
-    guard = secrets_files.guard_of([candidate.spec for candidate in candidates], settings.allowed_leaks)
+    guard = secrets_files.guard_of([candidate.spec for candidate in candidates], settings.allow_leaks)
     store = None if author is None else git_repository.open_store(args, settings, guard, author=author)
     operations = [candidate.operation for candidate in candidates]
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)

@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     if fault := names.address_fault(args.url, "--url"):
         raise SpecError([fault])
     charts = [chart_folder.read_chart(Path(path).expanduser()) for path in args.charts]
-    guard = leaks.Guard({}, allowed=project.find_settings(Path.cwd()).allowed_leaks)
+    guard = leaks.Guard({}, allowed=project.find_settings(Path.cwd()).allow_leaks)
     for chart in charts:
         guard.refuse({f"{chart.file_name}:{path}": content for path, content in chart.files.items()})
     if args.prov and not args.dry_run:
@@ -133,7 +133,7 @@ def push_workspace(args: argparse.Namespace, specs: Sequence[str]) -> oci_images
     read = [spec_files.read(path, args.spec_set) for path in specs]
     bases = list(dict.fromkeys(image for spec in read for image in oci_images.images_of(spec.experiment)))
     entries = workspace.read_workspace(folder)
-    secrets_files.guard_of(read, project.find_settings(folder).allowed_leaks).refuse(
+    secrets_files.guard_of(read, project.find_settings(folder).allow_leaks).refuse(
         {str(folder / entry.path): entry.content for entry in entries}
     )
     images = oci_images.Images()

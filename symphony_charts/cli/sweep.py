@@ -260,7 +260,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
         operations.append(
             replace(operation, name=run.trial.name, chart_name=operation.name, settings=None, given=given)
         )
-    guard = secrets_files.guard_of([spec], settings.allowed_leaks)
+    guard = secrets_files.guard_of([spec], settings.allow_leaks)
     store = None if args.into is not None else git_repository.open_store(args, settings, guard)
     changes, receipt = git_repository.carry_out(args, store, operations, now, guard)
     items = [

@@ -11,12 +11,13 @@ from typing import Any, ClassVar, NamedTuple
 
 from symphony_charts.clusters.symphony_api import Watched
 from symphony_charts.errors import SpecError, UsageError
-from symphony_charts.formats.names import nearest, prefix_owner, sanitize
+from symphony_charts.formats.names import hint, prefix_owner, sanitize
 from symphony_charts.settings.user import SymphonyConfig
 from symphony_charts.spec.builder import experiment as builder_experiment
 from symphony_charts.spec.builder.experiment import ProcessGroupSpec, ProcessSpec
 from symphony_charts.spec.builder.keywords import ExperimentKeywords, Unpack
 from symphony_charts.spec.checks.finish import finish
+from symphony_charts.spec.environment import joined
 from symphony_charts.spec.files import lock_path_of, read_lock, with_files
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.python_files import note_launch
@@ -58,7 +59,7 @@ class AddressBook:
         for name, entry in self.entries.items():
             environment[service_variable(name, "HOST")] = str(entry["host"])
             environment[service_variable(name, "PORT")] = str(entry["port"])
-            environment[service_variable(name, "ADDR")] = f"{entry['host']}:{entry['port']}"
+            environment[service_variable(name, "ADDR")] = joined(str(entry["host"]), str(entry["port"]))
         return environment
 
 
@@ -86,7 +87,6 @@ class ExperimentSpec(builder_experiment.ExperimentSpec):
 
 
 Launchable = builder_experiment.ExperimentSpec | Experiment
-Results = list[object]
 Addresses = Mapping[str, Mapping[str, object]]
 """``host`` and ``port`` of each service."""
 _ALIASES = {"kubernetes": "kube", "k8s": "kube"}
@@ -130,8 +130,7 @@ class Cluster(Watched, ABC):
             added[key].load()
         if key not in cls._registry:
             backends = sorted({*cls._registry, *_MODULES, *_ALIASES, *added})
-            meant = nearest(key, backends)
-            next_step = f'did you mean "{meant}"?' if meant else f"there are: {', '.join(backends)}"
+            next_step = hint(key, backends, f"there are: {', '.join(backends)}")
             raise UsageError(f'unknown cluster backend "{backend}"', next=next_step)
         return cls._registry[key](**keywords)
 
@@ -156,7 +155,7 @@ class Cluster(Watched, ABC):
             exp.address_book = AddressBook(self.addresses(Launched(started, experiment, folder, pins)))
         return started
 
-    def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> Results:
+    def launch_batch(self, exps: Iterable[Launchable], **options: Any) -> list[object]:
         """Start several experiments, in order."""
         return [self.launch(exp, **options) for exp in exps]
 

@@ -93,7 +93,7 @@ class GitopsCluster(Cluster):
             pools=[] if experiment.placement.pools else self._settings.pools,
             at=time_text(now),
         )
-        store = self._store(guard_of([spec], self._settings.allowed_leaks))
+        store = self._store(guard_of([spec], self._settings.allow_leaks))
         if dry_run:
             paths = sorted(path for change in store.preview([candidate.operation])[1] for path in change.edits)
             sys.stdout.write("".join(f"{path}\n" for path in paths))
@@ -143,7 +143,7 @@ class GitopsCluster(Cluster):
             root=state_dir() / "git",
             folder=check_folder(repository.path),
             author=author_of_commits(repository.author),
-            guard=(guard or Guard({}, allowed=self._settings.allowed_leaks)).refuse,
+            guard=(guard or Guard({}, allowed=self._settings.allow_leaks)).refuse,
         )
 
 

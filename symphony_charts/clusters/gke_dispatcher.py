@@ -14,6 +14,7 @@ from typing import Any, Literal
 import msgspec
 
 from symphony_charts.errors import SpecError
+from symphony_charts.formats.data import sub
 from symphony_charts.placement.assign import ANNOTATION, exclusive_terms, with_anti_affinity
 from symphony_charts.placement.assign_rules import Decision, decide, decide_like_symphony, named_pool
 from symphony_charts.placement.pools.pool import Pool, Pools
@@ -163,12 +164,7 @@ class GKEDispatcher:
         return self._assign(process, process_group, assignment)
 
     def assign_to(
-        self,
-        process: ProcessSpec,
-        process_group: ProcessGroupSpec | None = None,
-        *,
-        assign_to: str,
-        **settings: object,
+        self, process: ProcessSpec, process_group: ProcessGroupSpec | None = None, *, assign_to: str, **settings: object
     ) -> Decision:
         """Call the method of a mode with settings from a configuration; None counts as not given.
 
@@ -193,8 +189,7 @@ class GKEDispatcher:
         if self.formula == "symphony":
             decision = decide_like_symphony(assignment, self.pools)
         else:
-            assigned = pod.to_data().get("annotations")
-            pool = str(assigned.get(ANNOTATION, "") if isinstance(assigned, dict) else "").partition(": ")[2]
+            pool = str(sub(pod.to_data(), "annotations").get(ANNOTATION, "")).partition(": ")[2]
             decision = decide(assignment, self.pools, group_pool="" if pod is process else pool)
         _refuse_second_pool(pod, process, decision)
         _write(process, pod, decision)
@@ -207,8 +202,7 @@ class GKEDispatcher:
         """Set the pools file of an experiment that names none, so that every verb checks that it fits."""
         if experiment is None or not self._file:
             return
-        placement = experiment.to_data().get("placement")
-        settings = placement if isinstance(placement, dict) else {}
+        settings = sub(experiment.to_data(), "placement")
         if not settings.get("pools"):
             experiment.set(placement={**settings, "pools": self._file})
 
@@ -222,8 +216,7 @@ def _pod_of(process: ProcessSpec, group: ProcessGroupSpec | None) -> ProcessSpec
 
 
 def _refuse_second_pool(pod: ProcessSpec | ProcessGroupSpec, process: ProcessSpec, decision: Decision) -> None:
-    present = pod.to_data().get("node_selector")
-    selector = present if isinstance(present, dict) else {}
+    selector = sub(pod.to_data(), "node_selector")
     for key, value in decision.selector:
         if selector.get(key, value) != value:
             what = f'"{process.name}" is sent to {value}, but its pod is already bound to {key}={selector[key]}'
@@ -243,9 +236,7 @@ def _write(process: ProcessSpec, pod: ProcessSpec | ProcessGroupSpec, decision: 
     for toleration in decision.tolerations:
         pod.add_toleration(**msgspec.to_builtins(toleration))
     if decision.is_exclusive:
-        data = pod.to_data().get("pod_overlay")
-        present = data if isinstance(data, dict) else {}
-        experiment = pod.experiment.name if pod.experiment else ""
-        pod.set(pod_overlay=with_anti_affinity(present, exclusive_terms(pod.name, experiment)))
+        terms = exclusive_terms(pod.name, pod.experiment.name if pod.experiment else "")
+        pod.set(pod_overlay=with_anti_affinity(sub(pod.to_data(), "pod_overlay"), terms))
     if decision.pool:
         pod.add_annotation(ANNOTATION, f"{decision.mode}: {decision.pool}")

@@ -144,7 +144,7 @@ class KubeCluster(Cluster):
             try:
                 api.apply(item, judging_namespace, dry_run=True, force=True)
             except (SpecError, NotFound) as error:
-                problems.append(Problem(what=error.what, path=f"{item['kind']}/{item['metadata']['name']}"))
+                problems.append(Problem(error.what, f"{item['kind']}/{item['metadata']['name']}"))
         if problems:
             raise SpecError(problems, at=f"the cluster, namespace {namespace}")
 

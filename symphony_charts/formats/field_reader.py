@@ -12,7 +12,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 from msgspec import NODEFAULT, inspect
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import hint, join
+from symphony_charts.formats.names import hint, join, snake
 
 _Value = TypeVar("_Value")
 # (key, path, keys of the map) -> the place where an unknown key belongs, empty if there is none.
@@ -80,7 +80,7 @@ def mismatch(value: object, expected: str, path: str) -> Problem:
             step = f"write only the port on which it listens: {ports[1]}"
         elif as_integer(value) is not None:
             step = f"write {value.strip()} without quotes"
-    return Problem(what=f"expected {expected}, got {show(value)}", path=path, next=step)
+    return Problem(f"expected {expected}, got {show(value)}", path, step)
 
 
 def _as_map(items: Sequence[object]) -> str:
@@ -131,6 +131,14 @@ _SCALARS: dict[type[inspect.Type], tuple[str, tuple[type, ...]]] = {
 }
 
 
+# Values, and the type that a union has for them besides scalars.
+_SHAPES: tuple[tuple[type | tuple[type, ...], type[inspect.Type]], ...] = (
+    (dict, inspect.StructType),
+    ((list, tuple), inspect.ListType),
+    (str, inspect.LiteralType),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class _Check:
     advice: _Advice
@@ -163,7 +171,7 @@ class _Check:
                 if value not in kind.values:
                     choices = [str(choice) for choice in kind.values]
                     step = _meant(value, choices) or "write one of them"
-                    yield Problem(what=f"{show(value)} is none of: {', '.join(choices)}", path=path, next=step)
+                    yield Problem(f"{show(value)} is none of: {', '.join(choices)}", path, step)
             case _:
                 if not _is_scalar(value, kind):
                     yield mismatch(value, _expected(kind), path)
@@ -180,32 +188,25 @@ class _Check:
                 yield self._unknown(str(key), keys, path)
         for name, each in fields.items():
             if each.required and name not in value and each.default is NODEFAULT:
-                yield Problem(what=f'"{name}" is missing', path=path or name, next=f"add `{name}:` there")
+                yield Problem(f'"{name}" is missing', path or name, f"add `{name}:` there")
 
     def _unknown(self, key: str, keys: list[str], path: str) -> Problem:
-        snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
+        word = snake(key)
         # A slip rarely changes the first letter: "worker" does not mean "order".
-        near = _meant(snake.replace("-", "_"), [name for name in keys if name[:1] == snake[:1]])
+        near = hint(word, [name for name in keys if name[:1] == word[:1]])
         known = f"known keys: {', '.join(sorted(keys))}" if keys else "drop it"
-        step = self.advice(key, path, keys) or near or known
-        return Problem(what=f'unknown key "{key}"', path=join(path, key), next=step)
+        return Problem(f'unknown key "{key}"', join(path, key), self.advice(key, path, keys) or near or known)
 
     def _union(self, value: object, kind: inspect.UnionType, path: str) -> Iterator[Problem]:
         choices = [choice for choice in kind.types if not isinstance(choice, inspect.NoneType)]
         if value is None and len(choices) < len(kind.types):
             return
         structs = [choice for choice in choices if isinstance(choice, inspect.StructType)]
-        wanted: type[inspect.Type] | None = None
         if isinstance(value, dict) and len(structs) > 1:
             yield from self._tagged(value, structs, path)
             return
-        if isinstance(value, dict):
-            wanted = inspect.StructType
-        elif isinstance(value, (list, tuple)):
-            wanted = inspect.ListType
-        elif isinstance(value, str):
-            wanted = inspect.LiteralType
-        fitting = choices if len(choices) == 1 else [each for each in choices if wanted and isinstance(each, wanted)]
+        wanted = next((kind for types, kind in _SHAPES if isinstance(value, types)), ())
+        fitting = choices if len(choices) == 1 else [each for each in choices if isinstance(each, wanted)]
         if fitting:
             yield from self.faults(value, fitting[0], path)
         elif not any(_is_scalar(value, choice) for choice in choices):
@@ -223,17 +224,17 @@ class _Check:
             what, path = f"{show(tag)} is not a known {tag_field}", join(path, tag_field)
         else:
             what = f'"{tag_field}" is missing'
-        yield Problem(what=what, path=path, next=step)
+        yield Problem(what, path, step)
 
     def _dict(self, value: dict[object, object], kind: inspect.DictType, path: str) -> Iterator[Problem]:
         record = kind.value_type
         names = field_names(record.cls) if isinstance(record, inspect.StructType) else frozenset()
         for key, item in value.items():
             if not isinstance(key, str):
-                yield Problem(what=f"the key {key!r} is not text", path=path, next=f'write "{key}" in quotes')
+                yield Problem(f"the key {key!r} is not text", path, f'write "{key}" in quotes')
             elif key in names and not isinstance(item, dict):
                 step = "indent it deeper, below the name that it belongs to"
-                yield Problem(what=f"expected a name, got the key `{key}`", path=join(path, key), next=step)
+                yield Problem(f"expected a name, got the key `{key}`", join(path, key), step)
             else:
                 yield from self.faults(item, record, join(path, key))
 
@@ -282,7 +283,8 @@ class Reader:
         raise NotImplementedError
 
     def at(self, key: str) -> str:
-        return join(self.path, key)
+        """Return the path of `key`; that of the whole map if it is empty."""
+        return join(self.path, key) if key else self.path
 
     def mismatch(self, key: str, value: object, expected: str) -> None:
         """Record that `value` of `key` is not of the `expected` type."""
@@ -346,9 +348,7 @@ class Faults:
     def check(self) -> None:
         """Raise SpecError with all recorded faults, each with file, line and path."""
         if self.problems:
-            raise SpecError(
-                Problem(what=what, path=self.position(path), next=step) for what, path, step in self.problems
-            )
+            raise SpecError(Problem(what, self.position(path), step) for what, path, step in self.problems)
 
 
 # Not frozen: that would double the cost of creation, and a plan creates twenty per pod.
@@ -381,10 +381,10 @@ class Fields(Reader):
         return self.data.get(key)
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
-        self.faults.add(what, self.at(key) if key else self.path, next)
+        self.faults.add(what, self.at(key), next)
 
     def mismatch(self, key: str, value: object, expected: str) -> None:
-        if not self.faults.is_unresolved(value, self.at(key) if key else self.path):
+        if not self.faults.is_unresolved(value, self.at(key)):
             Reader.mismatch(self, key, value, expected)
 
     def has(self, key: str) -> bool:
@@ -409,26 +409,23 @@ class Fields(Reader):
             return None
         return value
 
-    def flag(self, *keys: str) -> bool:
+    def flag(self, key: str) -> bool:
         """Return a boolean, also from the texts ``true`` and ``false``."""
-        return bool(self.boolean(self._first(keys)))
+        return bool(self.boolean(key))
 
     def block(self, *keys: str) -> Fields:
         """Return a map, or the single item of a list."""
         key = self._first(keys, _EMPTY)
-        return (
-            Fields.of(self.data[key], self.at(key), self.faults) if key else Fields({}, self.at(keys[0]), self.faults)
-        )
+        return Fields.of(self.data[key] if key else None, self.at(key or keys[0]), self.faults)
 
-    def blocks(self, *keys: str) -> Iterator[Fields]:
+    def blocks(self, key: str) -> Iterator[Fields]:
         """Yield the maps in a list; a map alone counts as a list of one."""
-        key = self._first(keys, (None, [], ""))
         value = self.data.get(key)
         if isinstance(value, dict):
             yield Fields.of(value, self.at(key), self.faults)
-            return
-        for index, item in enumerate(self.items(key)):
-            yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
+        elif value != "":
+            for index, item in enumerate(self.items(key)):
+                yield Fields.of(item, f"{self.at(key)}[{index}]", self.faults)
 
     def texts(self, key: str) -> list[str]:
         texts = []

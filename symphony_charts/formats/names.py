@@ -51,6 +51,16 @@ def prefix_owner(name: str, owner: str | None) -> str:
     return name if not owner or name.startswith(f"{owner}-") else f"{owner}-{name}"
 
 
+def snake(name: str) -> str:
+    """Return `name` in snake case: ``serviceAccount`` and ``service-account`` become ``service_account``."""
+    return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name).strip("_").replace("-", "_")
+
+
+def is_below(path: str, above: str) -> bool:
+    """Return True if `path` is `above`, or inside it."""
+    return path == above or path.startswith((f"{above}.", f"{above}["))
+
+
 def join(path: str, step: str | int) -> str:
     """Return `path` extended by a step: a key after a dot, or an index in brackets."""
     if isinstance(step, int):
@@ -79,10 +89,10 @@ _HELPER = re.compile(r"(?i)^\s*[a-z0-9][a-z0-9+.-]*::")
 def repository_fault(url: str, path: str) -> Problem | None:
     """Return the fault of a Git repository's address at `path`; None if it is safe to pass to git."""
     if not url.strip() or url.startswith("-") or any(ord(char) < 32 or ord(char) == 127 for char in url):
-        return Problem(what=f"{url!r} is not the address of a repository", path=path, next="give its URL")
+        return Problem(f"{url!r} is not the address of a repository", path, "give its URL")
     if _HELPER.match(url):
         what = f"{_hidden(url).partition('::')[0].strip()}::... runs a program instead of naming a repository"
-        return Problem(what=what, path=path, next="give its URL, as https://, ssh:// or HOST:PATH")
+        return Problem(what, path, "give its URL, as https://, ssh:// or HOST:PATH")
     return address_fault(url, path)
 
 
@@ -101,9 +111,9 @@ def address_fault(url: str, path: str) -> Problem | None:
     else:
         return None
     return Problem(
-        what=f"{_hidden(url)} holds {kind}, which would end up in files, in Git and in lists of processes",
-        path=path,
-        next="take it out; git finds it by a credential helper, and the user by `credential.URL.username`:"
+        f"{_hidden(url)} holds {kind}, which would end up in files, in Git and in lists of processes",
+        path,
+        "take it out; git finds it by a credential helper, and the user by `credential.URL.username`:"
         " git help credentials",
     )
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from symphony_charts.errors import UsageError
+from symphony_charts.formats.data import Values
 
-Values: TypeAlias = "dict[str, object]"
 Convert: TypeAlias = Callable[[str], object]
 Items: TypeAlias = "list[object]"
 

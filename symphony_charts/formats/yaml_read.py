@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import yaml
 
@@ -40,21 +40,19 @@ def fault_of(error: Any, text: str) -> Problem:
     here, begun = error.problem_mark or error.context_mark, error.context_mark or error.problem_mark
     message = ": ".join(filter(None, (error.context, error.problem)))
     if here is None:
-        return Problem(what=f"not valid YAML: {message}")
+        return Problem(f"not valid YAML: {message}")
     lines = text.splitlines()
     at = _line_at(lines, here)[here.column : here.column + 1]
     if "mapping values are not allowed" in message:
         what, step = _second_colon(lines, here.line)
-        return Problem(what=f"not valid YAML: {what}", path=f"line {here.line + 1}", next=step)
+        return Problem(f"not valid YAML: {what}", f"line {here.line + 1}", step)
     for words, what, step, is_begun in _FAULTS:
         if re.search(words, f"{message}: {at}"):
             mark = begun if is_begun else here
             at = _line_at(lines, mark)[mark.column : mark.column + 1]
             said = what.format(at=at, line=here.line + 1)
-            return Problem(what=f"not valid YAML: {said}", path=f"line {mark.line + 1}", next=step)
-    return Problem(
-        what=f"not valid YAML: {message}", path=f"line {here.line + 1}", next="look at the colons and quotes"
-    )
+            return Problem(f"not valid YAML: {said}", f"line {mark.line + 1}", step)
+    return Problem(f"not valid YAML: {message}", f"line {here.line + 1}", "look at the colons and quotes")
 
 
 def _second_colon(lines: list[str], number: int) -> tuple[str, str]:
@@ -78,7 +76,10 @@ _MAX_NODES = 2_000_000
 
 _NULLS = frozenset(("", "~", "null", "Null", "NULL"))
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_MAYBE_BOOLEAN = re.compile(r"(?:y|Y|yes|Yes|YES|n|N|no|No|NO|on|On|ON|off|Off|OFF)")
+# Booleans of YAML 1.1 only.
+_MAYBE_BOOLEANS = frozenset(
+    f(word) for word in ("y", "yes", "n", "no", "on", "off") for f in (str, str.title, str.upper)
+)
 _INTEGER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", re.ASCII)
 _MAYBE_NUMBER = re.compile(r"[-+]?(?:0[0-9]+|0o[0-7]+|0b[01_]+|0x[0-9a-fA-F_]+|[0-9][0-9_]*_[0-9_]*)", re.ASCII)
@@ -105,7 +106,7 @@ def load(text: str, keys: Collection[str] = ()) -> object:
     `keys` are known keys that are texts here, although other YAML readers take them for booleans, such as `on`.
     Raises SpecError with every fault found; syntax errors are reported alone, with their line.
     """
-    return next(iter(_documents(text, _Reader(text, known_keys=keys))), (None, {}))[0]
+    return next(iter(_documents(_Reader(text, known_keys=keys))), (None, {}))[0]
 
 
 def load_with_problems(text: str) -> tuple[object, list[Problem]]:
@@ -114,7 +115,7 @@ def load_with_problems(text: str) -> tuple[object, list[Problem]]:
     Raises SpecError for any other fault, as `load` does.
     """
     reader = _Reader(text)
-    documents = _read(text, reader)
+    documents = reader.read()
     if reader.problems and not reader.is_readable:
         raise SpecError(reader.problems)
     return next(iter(documents), None), reader.problems
@@ -122,7 +123,7 @@ def load_with_problems(text: str) -> tuple[object, list[Problem]]:
 
 def load_with_lines(text: str) -> tuple[object, Lines]:
     """Return the data, and for the id() of each map and list the line (from 1) of each entry."""
-    return next(iter(_documents(text, _Reader(text))), (None, {}))
+    return next(iter(_documents(_Reader(text))), (None, {}))
 
 
 def load_documents(text: str, *, is_compose: bool = False) -> list[tuple[object, Lines]]:
@@ -131,7 +132,7 @@ def load_documents(text: str, *, is_compose: bool = False) -> list[tuple[object,
     Words that YAML readers disagree on, and keys that are not text, become text. With `is_compose`, numbers are read as
     docker compose reads them (`010` is 8), and so are its tags `!reset` and `!override`.
     """
-    return _documents(text, _Reader(text, is_lenient=True, is_compose=is_compose))
+    return _documents(_Reader(text, is_lenient=True, is_compose=is_compose))
 
 
 class Reset:
@@ -146,28 +147,11 @@ class OverridingList(list[object]):
     """A list that replaces another instead of being appended to it (compose's tag `!override`)."""
 
 
-def _documents(text: str, reader: _Reader) -> list[tuple[object, Lines]]:
-    documents = _read(text, reader)
+def _documents(reader: _Reader) -> list[tuple[object, Lines]]:
+    documents = reader.read()
     if reader.problems:
         raise SpecError(reader.problems)
     return [(data, reader.lines) for data in documents]
-
-
-def _read(text: str, reader: _Reader) -> list[object]:
-    if len(text) > _MAX_CHARACTERS:
-        raise SpecError.one(f"the text has {len(text):,} characters; more than {_MAX_CHARACTERS:,} are not read")
-    try:
-        return reader.read()
-    except yaml.MarkedYAMLError as error:
-        raise SpecError([fault_of(error, text)]) from error
-    except (yaml.YAMLError, UnicodeError) as error:
-        raise _broken(str(error).splitlines()[0], "save it as text in UTF-8") from error
-    except RecursionError as error:  # pragma: no cover - only the pure Python parser, without libyaml, recurses
-        raise _broken("nested too deeply", "nest less") from error
-
-
-def _broken(what: str, next_step: str) -> SpecError:
-    return SpecError.one(f"not valid YAML: {what}", next=next_step)
 
 
 class _Reader:
@@ -180,7 +164,7 @@ class _Reader:
         self._known_keys = known_keys
         self._is_compose = is_compose
         self._resets: list[_Container] = []
-        self._parser = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        self._text = text
         self.problems: list[Problem] = []
         # False if a key or a merged map is missing in the data.
         self.is_readable = True
@@ -193,11 +177,20 @@ class _Reader:
         self._documents: list[object] = []
 
     def read(self) -> list[object]:
+        """Return the documents. Raises SpecError for text that is not YAML; `problems` has all other faults."""
+        size = len(self._text)
+        if size > _MAX_CHARACTERS:
+            raise SpecError.one(f"the text has {size:,} characters; more than {_MAX_CHARACTERS:,} are not read")
         try:
-            while (event := self._parser.get_event()) is not None:
+            for event in yaml.parse(self._text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
                 self._take(event)
-        finally:
-            self._parser.dispose()
+        except yaml.MarkedYAMLError as error:
+            raise SpecError([fault_of(error, self._text)]) from error
+        except (yaml.YAMLError, UnicodeError) as error:
+            what = f"not valid YAML: {str(error).splitlines()[0]}"
+            raise SpecError.one(what, next="save it as text in UTF-8") from error
+        except RecursionError as error:  # pragma: no cover - only the pure Python parser, without libyaml, recurses
+            raise SpecError.one("not valid YAML: nested too deeply", next="nest less") from error
         return self._documents
 
     def _take(self, event: yaml.Event) -> None:
@@ -215,14 +208,14 @@ class _Reader:
         elif isinstance(event, yaml.DocumentStartEvent):
             self._anchors.clear()
             if self._documents and not self._is_lenient:
-                line = _line(event)
-                raise SpecError.one("more than one YAML document", f"line {line}", "keep one `---` part in the file")
+                step = "keep one `---` part in the file"
+                raise SpecError.one("more than one YAML document", f"line {_line(event)}", step)
 
     def _count(self, nodes: int, event: yaml.Event) -> None:
         self._nodes += nodes
         if self._nodes > _MAX_NODES:
-            line = _line(event)
-            raise SpecError.one(f"more than {_MAX_NODES:,} values once aliases are filled in", f"line {line}")
+            what = f"more than {_MAX_NODES:,} values once aliases are filled in"
+            raise SpecError.one(what, f"line {_line(event)}")
 
     def _open(self, container: _Container, event: yaml.CollectionStartEvent) -> None:
         if len(self._stack) >= _MAX_DEPTH:
@@ -252,9 +245,9 @@ class _Reader:
 
     def _alias(self, event: yaml.AliasEvent) -> None:
         if event.anchor not in self._anchors:
-            line = _line(event)
             what = f"`*{event.anchor}` refers to nothing that is complete above it"
-            raise SpecError.one(what, f"line {line}", f"define `&{event.anchor}` first, and not around its own alias")
+            step = f"define `&{event.anchor}` first, and not around its own alias"
+            raise SpecError.one(what, f"line {_line(event)}", step)
         value, nodes = self._anchors[event.anchor]
         self._count(nodes, event)
         self._note_item(event)
@@ -299,7 +292,7 @@ class _Reader:
         text, tag = event.value, event.tag
         if event.implicit[0] and tag is None:
             value = _resolve(text)
-            if isinstance(value, _Ambiguous):
+            if isinstance(value, Problem):
                 if not self._is_lenient:
                     self._problem(value.what, event, value.next)
                 return _as_compose(text) if self._is_compose else text
@@ -310,7 +303,7 @@ class _Reader:
             return text
         if tag in (f"{_TAG}{kind}" for kind in ("int", "float", "bool", "null")):
             value = _resolve(text)
-            return text if isinstance(value, _Ambiguous) else value
+            return text if isinstance(value, Problem) else value
         self._tag(event)
         return text
 
@@ -348,16 +341,14 @@ class _Reader:
             if not isinstance(source, dict) or not isinstance(container, dict):
                 self.is_readable = False
                 line = self.lines.get(id(container), {}).get("<<", 0)
-                self.problems.append(
-                    Problem(what="`<<` merges maps only", path=f"line {line}", next="give it an alias")
-                )
+                self.problems.append(Problem("`<<` merges maps only", f"line {line}", "give it an alias"))
                 return
             for key, value in source.items():
                 container.setdefault(key, value)
 
     def _problem(self, what: str, event: yaml.Event, next_step: str) -> None:
         path = ", ".join(filter(None, (f"line {_line(event)}", self._path())))
-        self.problems.append(Problem(what=what, path=path, next=next_step))
+        self.problems.append(Problem(what, path, next_step))
 
     def _path(self) -> str:
         path = ""
@@ -373,32 +364,23 @@ def _line(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark is not None else 0
 
 
-class _Ambiguous(NamedTuple):
-    what: str
-    next: str
-
-
 def _resolve(text: str) -> object:
-    """Return the value of plain `text` in YAML 1.2's core schema, or _Ambiguous if YAML 1.1 reads it differently."""
+    """Return the value of plain `text` in YAML 1.2's core schema, or a Problem if YAML 1.1 reads it differently."""
     if text in _NULLS:
         return None
     if text in _BOOLEANS:
         return _BOOLEANS[text]
-    first = text[0]
-    if first in "yYnNoO" and _MAYBE_BOOLEAN.fullmatch(text):
-        return _Ambiguous(
-            f"`{text}` is a boolean to some YAML readers and text to others", f'write true, false or "{text}" in quotes'
-        )
-    if first in "-+.0123456789":
-        return _resolve_number(text)
-    return text
+    if text in _MAYBE_BOOLEANS:
+        what = f"`{text}` is a boolean to some YAML readers and text to others"
+        return Problem(what, next=f'write true, false or "{text}" in quotes')
+    return _resolve_number(text) if text[0] in "-+.0123456789" else text
 
 
 def _resolve_number(text: str) -> object:
     if _INTEGER.fullmatch(text):
         return int(text) if len(text) < 400 else SourceNumber(text)
     if _MAYBE_NUMBER.fullmatch(text):
-        return _Ambiguous(f"`{text}` is a different number to different YAML readers", f'write "{text}" in quotes')
+        return Problem(f"`{text}` is a different number to different YAML readers", next=f'write "{text}" in quotes')
     if _FLOAT.fullmatch(text):
         return SourceNumber(text)
     return float(text.replace(".", "", 1)) if _SPECIAL.fullmatch(text) else text
@@ -433,8 +415,8 @@ def line_of(text: str, path: str) -> int | None:
     """
     reader = _Reader(text)
     try:
-        documents = _read(text, reader)
-    except ValueError:
+        documents = reader.read()
+    except SpecError:
         documents = []
     return line_in(next(iter(documents), None), reader.lines, path)
 
@@ -479,15 +461,11 @@ def _entry(data: object, lines: Lines, path: str) -> tuple[int | None, object, s
 
 def scalar_text(value: object) -> object:
     """Return numbers and booleans as text (``true``, ``8``, ``1e-4`` as written), other values unchanged."""
-    if isinstance(value, str):
-        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, SourceNumber):
         return value.text
-    if isinstance(value, (int, float)):
-        return repr(value)
-    return value
+    return repr(value) if isinstance(value, (int, float)) else value
 
 
 def plain(value: object) -> object:

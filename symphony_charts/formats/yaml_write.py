@@ -28,8 +28,6 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 # Longest key on one line: YAML allows 1024 characters, counted as written in the file.
 _LONGEST_KEY = 240
 
-_INDENTS = tuple("  " * depth for depth in range(64))
-
 
 def dump(data: object) -> str:
     """Return one YAML document: maps in their order, block style, UTF-8, a newline at the end.
@@ -64,7 +62,7 @@ def _unprintable() -> re.Pattern[str]:
 
 def _write_map(data: Mapping[object, object], depth: int, lines: list[str], lead: str) -> None:
     """Append the entries of `data`; `lead` (the dashes of enclosing lists) replaces the indent of the first line."""
-    pad = _indent(depth)
+    pad = "  " * depth
     start = lead or pad
     for key, value in data.items():
         if not isinstance(key, str):
@@ -79,7 +77,7 @@ def _write_map(data: Mapping[object, object], depth: int, lines: list[str], lead
 
 
 def _write_list(data: Iterable[object], depth: int, lines: list[str], lead: str) -> None:
-    pad = _indent(depth)
+    pad = "  " * depth
     start = lead or pad
     for value in data:
         _write(value, depth + 1, lines, start + "- ")
@@ -117,7 +115,7 @@ def _text(text: str, depth: int) -> str:
     if _BARE.fullmatch(text) and text.lower().lstrip("-") not in _WORDS:
         return text
     if "\n" in text and not _NOT_LITERAL.search(text) and not _unprintable().search(text):
-        pad = _indent(depth)
+        pad = "  " * depth
         chomp, body = ("|", text[:-1]) if text.endswith("\n") else ("|-", text)
         return f"{chomp}\n" + "\n".join(pad + line if line else "" for line in body.split("\n"))
     return quote(text)
@@ -147,10 +145,6 @@ def _escape(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
-def _indent(depth: int) -> str:
-    return _INDENTS[depth] if depth < len(_INDENTS) else "  " * depth
-
-
 # Source: golang/go, src/encoding/json/encode.go (sorted keys, ``<>&`` and U+2028/9 escaped, ECMAScript numbers).
 
 _ESCAPED = re.compile("[<>&\u2028\u2029]")
@@ -165,15 +159,13 @@ def dumps(value: object) -> str:
 
     Integers represent float64s and must be at most 2^53.
     """
-    text = _compact(value)
-    if _FLOAT.search(text):
-        text = _write_json(value)
-    return _escaped(text)
+    text = _ENCODER.encode(value)
+    return _escaped(_write_json(value) if _FLOAT.search(text) else text)
 
 
 def indented(value: object) -> str:
     """Return the JSON text of `value`, indented by two spaces per level, as `toPrettyJson` prints it."""
-    return _escaped(_indented(value, ""))
+    return _escaped(_write_json(value, ""))
 
 
 def number(value: float) -> str:
@@ -189,27 +181,19 @@ def _escaped(text: str) -> str:
     return _ESCAPED.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
 
-def _indented(value: object, margin: str) -> str:
-    inner = f"{margin}  "
-    if isinstance(value, Mapping) and value:
-        lines = [f"{inner}{_compact(key)}: {_indented(value[key], inner)}" for key in sorted(value)]
-    elif isinstance(value, list | tuple) and value:
-        lines = [f"{inner}{_indented(item, inner)}" for item in value]
-    else:
-        return _write_json(value)
-    opening, closing = "{}" if isinstance(value, Mapping) else "[]"
-    body = ",\n".join(lines)
-    return f"{opening}\n{body}\n{margin}{closing}"
-
-
-def _compact(value: object) -> str:
-    return _ENCODER.encode(value)
-
-
-def _write_json(value: object) -> str:
-    """Return the same as `_compact`, in pure Python: the json module cannot customise floats."""
+def _write_json(value: object, margin: str | None = None) -> str:
+    """Return `value` as JSON, indented below `margin` if it is set. The json module cannot customise floats."""
+    if isinstance(value, float):
+        return number(value)
+    if not value or not isinstance(value, Mapping | list | tuple):
+        return _ENCODER.encode(value)
+    inner, colon = (None, ":") if margin is None else (f"{margin}  ", ": ")
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{_compact(key)}:{_write_json(value[key])}" for key in sorted(value)) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ",".join(_write_json(item) for item in value) + "]"
-    return number(value) if isinstance(value, float) else _compact(value)
+        items = [f"{_ENCODER.encode(key)}{colon}{_write_json(value[key], inner)}" for key in sorted(value)]
+    else:
+        items = [_write_json(item, inner) for item in value]
+    opening, closing = "{}" if isinstance(value, Mapping) else "[]"
+    if margin is None:
+        return f"{opening}{','.join(items)}{closing}"
+    lines = ",\n".join(f"{inner}{item}" for item in items)
+    return f"{opening}\n{lines}\n{margin}{closing}"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from symphony_charts.errors import SpecError
@@ -47,7 +46,8 @@ class Source:
 
     def locate(self, path: str) -> str:
         """Return `path` as ``file:line, path``, or as an option if it comes from the command line."""
-        if path.startswith("cfg.") and not any("cfg" in _keys(document.data) for document in self.documents):
+        has_cfg = any(isinstance(each.data, dict) and "cfg" in each.data for each in self.documents)
+        if path.startswith("cfg.") and not has_cfg:
             return f"--{path.replace('.', ' ', 1)}"
         return place(self.name, path, self._line)
 
@@ -76,10 +76,6 @@ class Source:
         return line_in(data, lines, path) or 1
 
 
-def _keys(data: object) -> Iterable[object]:
-    return data if isinstance(data, dict) else ()
-
-
 def read(content: bytes, name: str, *, python_tags: bool = False, is_compose: bool = False) -> Source:
     """Return the documents of a YAML or JSON file.
 
@@ -91,13 +87,9 @@ def read(content: bytes, name: str, *, python_tags: bool = False, is_compose: bo
     try:
         if text.lstrip()[:1] in ("{", "[") and (data := _json(text)) is not None:
             return Source(name=name, text=text, documents=data)
-        documents = tuple(
-            Document(data=data, lines=lines)
-            for data, lines in load_documents(
-                _without_python_tags(text) if python_tags else text, is_compose=is_compose
-            )
-            if data is not None
-        )
+        tagless = _without_python_tags(text) if python_tags else text
+        read_documents = load_documents(tagless, is_compose=is_compose)
+        documents = tuple(Document(data=data, lines=lines) for data, lines in read_documents if data is not None)
     except SpecError as error:
         raise Source(name=name, text=text, documents=()).with_location(error) from error
     if not documents:

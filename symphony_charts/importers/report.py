@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from symphony_charts.errors import Problem, SpecError
-from symphony_charts.formats.names import join
+from symphony_charts.formats.names import is_below, join
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.model import Experiment
 
@@ -80,7 +80,7 @@ class Log:
     readings: dict[str, list[Reading]] = field(default_factory=dict)
 
     def fault(self, path: str, what: str, next: str = "") -> None:
-        self.problems.append(Problem(what=what, path=path, next=next))
+        self.problems.append(Problem(what, path, next))
 
     def changed(self, path: str, what: str, next: str = "") -> None:
         """Record something that was converted; duplicates are ignored."""
@@ -168,10 +168,10 @@ def build(data: Mapping[str, object], log: Log, origins: Mapping[str, str]) -> I
 
 
 def _at_origin(problem: Problem, origins: Mapping[str, str]) -> Problem:
-    fits = [path for path in origins if problem.path == path or problem.path.startswith((f"{path}.", f"{path}["))]
+    fits = [path for path in origins if is_below(problem.path, path)]
     if not fits:
         return problem
     longest = max(fits, key=len)
     rest = problem.path[len(longest) :]
     what = f"{problem.what} (`{problem.path}` of the experiment)" if rest else problem.what
-    return Problem(what=what, path=origins[longest], next=problem.next)
+    return Problem(what, origins[longest], problem.next)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from symphony_charts.errors import SpecError
@@ -16,15 +16,20 @@ def project_file(folder: Path) -> Path | None:
 
     Raises SpecError if a folder has two.
     """
-    return next(filter(None, (only_file(parent, _FILE_NAMES) for parent in _upwards(folder))), None)
+    here, home = folder.absolute(), Path.home()
+    for parent in (here, *here.parents):
+        if file := only_file(parent, _FILE_NAMES):
+            return file
+        if parent == home:
+            break
+    return None
 
 
 def only_file(folder: Path, names: Iterable[str]) -> Path | None:
     """Return the file in `folder` that has one of `names`. Raises SpecError if there are two."""
     files = [folder / name for name in names if (folder / name).is_file()]
     if len(files) > 1:
-        what = f"{files[0].name} and {files[1].name} both exist"
-        raise SpecError.one(what, at=str(folder), next="keep one of them")
+        raise SpecError.one(f"{files[0].name} and {files[1].name} both exist", at=str(folder), next="keep one of them")
     return files[0] if files else None
 
 
@@ -46,12 +51,3 @@ def says_defaults() -> bool:
         # `symph ls` must also work in a deleted folder.
         return False
     return any(file is not None and file.is_file() and b"defaults" in file.read_bytes() for file in files)
-
-
-def _upwards(folder: Path) -> Iterator[Path]:
-    here = folder.absolute()
-    home = Path.home()
-    for parent in (here, *here.parents):
-        yield parent
-        if parent == home:
-            return

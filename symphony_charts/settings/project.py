@@ -6,9 +6,7 @@ The user's settings are in $XDG_CONFIG_HOME/symph/config.yaml, with the same key
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -20,7 +18,7 @@ from symphony_charts.formats.field_reader import record_faults
 from symphony_charts.formats.names import address_fault, hint, repository_fault
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import project_file, user_file
-from symphony_charts.spec.files import with_location
+from symphony_charts.spec.files import read_stdin, with_location
 from symphony_charts.spec.json_schema import described_schema
 from symphony_charts.system.records import convert
 
@@ -62,8 +60,7 @@ class Repository(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     def __post_init__(self) -> None:
         """Raise SpecError for an address that is unsafe to pass to git."""
-        fault = repository_fault(self.url, "repository.url")
-        if fault:
+        if fault := repository_fault(self.url, "repository.url"):
             raise SpecError([fault])
 
 
@@ -92,8 +89,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     def __post_init__(self) -> None:
         """Raise SpecError for an address with a password."""
-        fault = address_fault(self.server, "server")
-        if fault:
+        if fault := address_fault(self.server, "server"):
             raise SpecError([fault])
 
     @property
@@ -176,11 +172,6 @@ class Settings(Keys, frozen=True, kw_only=True):
 
     path: Path | None = None
 
-    @property
-    def allowed_leaks(self) -> tuple[AllowedLeak, ...]:
-        """The findings that the leak guard lets out."""
-        return tuple(self.allow_leaks)
-
     def environment(self, name: str | None) -> str:
         """Return environment `name`, or the only one if it is None. Raises UsageError if it is ambiguous or unknown."""
         names = list(self.environments)
@@ -194,8 +185,9 @@ class Settings(Keys, frozen=True, kw_only=True):
         if "=" in name:
             raise UsageError(f'"{name}" is not an environment', next=f"to set a variable of processes: -E {name}")
         if names and name not in names:
-            step = hint(name, names, f"{self.path} has {', '.join(names)}")
-            raise UsageError(f'unknown environment "{name}"', f"{self.path or '.symph.yaml'}, environments", step)
+            step = hint(name, names, f"choose one of: {', '.join(names)}")
+            # Without a project's file, they are the user's.
+            raise UsageError(f'unknown environment "{name}"', f"{self.path or user_file()}, environments", step)
         return name
 
 
@@ -214,8 +206,8 @@ def find_settings(folder: Path) -> Settings:
             key: getattr(layer, key) for key in Keys.__struct_fields__ if getattr(layer, key) != getattr(_NONE, key)
         }
         given["defaults"] = msgspec.structs.replace(together.defaults, **layer.defaults.given)
+        given["path"] = layer.path if layer.path != user_file() else None
         together = msgspec.structs.replace(together, **given)
-        together = msgspec.structs.replace(together, path=layer.path if layer.path != user_file() else None)
     return together
 
 
@@ -289,17 +281,17 @@ def _settings_in(data: object) -> Settings:
 
 def _faults_of_allowance(data: dict[str, object], path: str) -> Iterator[Problem]:
     if isinstance(reason := data.get("reason"), str) and not reason.strip():
-        yield Problem(what="the reason is empty", path=f"{path}.reason", next="state why it is not a secret")
+        yield Problem("the reason is empty", f"{path}.reason", "state why it is not a secret")
     has_rule = bool(data.get("rule") or data.get("pattern"))
     if bool(data.get("fingerprint")) == has_rule:
         what = "an exception needs either a fingerprint or a rule"
-        yield Problem(what=what, path=path, next="give a fingerprint, or a rule with a path or pattern, or a pattern")
+        yield Problem(what, path, "give a fingerprint, or a rule with a path or pattern, or a pattern")
     elif data.get("rule") and not (data.get("path") or data.get("pattern")):
-        yield Problem(what="this disables a rule in all files", path=path, next="add `path` or `pattern`")
+        yield Problem("this disables a rule in all files", path, "add `path` or `pattern`")
     try:
         re.compile(str(data.get("pattern", "")))
     except re.error as error:
-        yield Problem(what=f"not a regular expression: {error}", path=f"{path}.pattern")
+        yield Problem(f"not a regular expression: {error}", f"{path}.pattern")
 
 
 def _placed(environment: Environment, folder: Path) -> Environment:
@@ -312,23 +304,22 @@ def _placed(environment: Environment, folder: Path) -> Environment:
 def read_values(path: str) -> Values:
     """Return the values file `path`. Raises SpecError if it is unreadable or not a map."""
     try:
-        values = load(_read(path).decode("utf-8"))
+        text = _read(path).decode("utf-8")
     except (OSError, ValueError) as error:
-        raise SpecError.one(
-            f"cannot read the values: {getattr(error, 'strerror', None) or error}",
-            at=path,
-            next="give a YAML or JSON file",
-        ) from error
+        what = f"cannot read the values: {getattr(error, 'strerror', None) or error}"
+        raise SpecError.one(what, at=path, next="give a YAML or JSON file") from error
+    try:
+        values = load(text)
+    except SpecError as error:
+        raise with_location(error, Path(path), text) from error
     if values is None:
         return {}
     if not isinstance(values, dict):
         raise SpecError.one("a values file must be a map", at=path, next="begin it with KEY: VALUE")
     if "processes" in values:
         # No chart value has this name.
-        what = f"{path} is an experiment, and -f takes a values file"
-        raise SpecError.one(
-            what, at=path, next="give it without -f; to set a value of its chart: --set groups.NAME.replicas=2"
-        )
+        step = "give it without -f; to set a value of its chart: --set groups.NAME.replicas=2"
+        raise SpecError.one(f"{path} is an experiment, and -f takes a values file", at=path, next=step)
     return values
 
 
@@ -339,23 +330,15 @@ def read_text(path: str) -> str:
     except UnicodeDecodeError as error:
         # Helm would replace invalid characters.
         what = f"the file of --set-file is not UTF-8 text: {error.reason} at byte {error.start}"
-        raise SpecError.one(
-            what, at=path, next="list the file under `configs` in the spec, which allows any bytes"
-        ) from error
+        step = "list the file under `configs` in the spec, which allows any bytes"
+        raise SpecError.one(what, at=path, next=step) from error
     except (OSError, ValueError) as error:
-        raise SpecError.one(
-            f"cannot read the file of --set-file: {error}", at=path, next="give a readable file"
-        ) from error
+        what = f"cannot read the file of --set-file: {error}"
+        raise SpecError.one(what, at=path, next="give a readable file") from error
 
 
 def _read(path: str) -> bytes:
-    return _stdin() if path.strip() == "-" else Path(path).read_bytes()
-
-
-@cache
-def _stdin() -> bytes:
-    """Return all of stdin; cached, since stdin can be read only once."""
-    return sys.stdin.buffer.read()
+    return read_stdin() if path.strip() == "-" else Path(path).read_bytes()
 
 
 Schema: TypeAlias = "dict[str, Any]"

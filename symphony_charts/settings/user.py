@@ -16,6 +16,7 @@ from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.settings.places import only_file
 from symphony_charts.spec.data import to_yaml
+from symphony_charts.spec.files import with_location
 from symphony_charts.spec.model import Experiment
 from symphony_charts.system.files import write_file
 
@@ -98,34 +99,34 @@ class SymphonyConfig:
         self.update({field: value for field, value in data.items() if field in self._handlers})
 
 
-def find_config_file(folder: Path | None = None) -> Path | None:
-    """Return the configuration file for `folder` (default: the current one), None if there is none.
+def find_config_file() -> Path | None:
+    """Return the configuration file for the current folder, None if there is none.
 
     Raises SpecError if a folder has two, and NotFound if the file in $SYMPH_GLOBAL_CONFIG is missing.
     """
-    here = (folder or Path.cwd()).absolute()
+    here = Path.cwd()
     for parent in (here, *here.parents):
         if parent != Path.home() and (config_file := only_file(parent, _NAMES)):
             return config_file
-    chosen = os.environ.get(_GLOBAL)
-    if chosen:
+    if chosen := os.environ.get(_GLOBAL):
         path = Path(chosen).expanduser()
         if not path.is_file():
-            raise NotFound(
-                f"the file of ${_GLOBAL} does not exist: {chosen}", next=f"unset {_GLOBAL}, or write that file"
-            )
+            step = f"unset {_GLOBAL}, or write that file"
+            raise NotFound(f"the file of ${_GLOBAL} does not exist: {chosen}", next=step)
         return path
     return only_file(Path.home(), _NAMES)
 
 
 def _read(path: Path) -> dict[str, object]:
     try:
-        data = load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not text"
-        raise NotFound(f"cannot read the configuration {path}: {why}", at=str(path)) from error
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise NotFound(f"cannot read the configuration {path}: {reason}", at=str(path)) from error
+    try:
+        data = load(text)
     except SpecError as error:
-        raise SpecError(error.problems, at=str(path)) from error
+        raise with_location(error, path, text) from error
     if not isinstance(data, dict):
         raise SpecError.one("a configuration file must be a map of fields", at=str(path))
     return data

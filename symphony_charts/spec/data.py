@@ -13,7 +13,7 @@ import msgspec
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.formats.field_reader import field_names, record_faults
-from symphony_charts.formats.names import nearest
+from symphony_charts.formats.names import is_below, join, nearest, snake
 from symphony_charts.formats.strvals import assign, typed
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
@@ -59,8 +59,7 @@ def experiment_faults(data: object) -> Iterator[Problem]:
 
 
 def _advice(key: str, path: str, keys: list[str]) -> str:
-    snake = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key).strip("_")
-    habit = _HABITS.get(snake.replace("-", "_"), "")
+    habit = _HABITS.get(snake(key), "")
     if key == "resources" and "requests" in keys:
         return "write `requests` and `limits` right here, without `resources` around them"
     if path and "restart" in keys and key in field_names(Experiment):
@@ -143,7 +142,7 @@ def independent(later: Sequence[Problem], earlier: Sequence[Problem]) -> list[Pr
 
 
 def _is_same_place(path: str, other: str) -> bool:
-    return _is_below(path, other) or _is_below(other, path) or _steps(path)[:-1] == _steps(other)
+    return is_below(path, other) or is_below(other, path) or _steps(path)[:-1] == _steps(other)
 
 
 def _steps(path: str) -> list[str]:
@@ -172,7 +171,7 @@ def _remove(data: Any, path: str) -> None:
             key: Any = int(index[1]) if index and int(index[1]) < len(data) else None
             path = path[index.end() :] if index else ""
         else:
-            key = max((key for key in data if isinstance(key, str) and _is_below(path, key)), key=len, default=None)
+            key = max((key for key in data if isinstance(key, str) and is_below(path, key)), key=len, default=None)
             path = path[len(key or "") :].removeprefix(".")
         if key is None:
             return
@@ -189,11 +188,12 @@ def to_record(data: object) -> Experiment:
         raise SpecError.one(what, next="begin with `name:` and `processes:`")
     try:
         expanded, problems = expand(data)
-        record = None if problems else _convert(_in_order(data, expanded))
+        if not problems:
+            return decoded(convert(_in_order(data, expanded), Experiment))
     except RecursionError as error:
         raise SpecError.one("the spec has too many levels", next="use fewer levels") from error
-    if record is not None:
-        return record
+    except msgspec.ValidationError as error:
+        raise SpecError(list(experiment_faults(expanded)) or [Problem(str(error))]) from error
     raise SpecError([*problems, *experiment_faults(expanded)])
 
 
@@ -205,15 +205,6 @@ def _in_order(written: dict[object, object], expanded: dict[str, object]) -> dic
     lone, groups = sub(expanded, "processes"), sub(expanded, "groups")
     grouped = [f"{name}/{process}" for name in groups for process in sub(groups, name, "processes")]
     return {**expanded, "order": [*lone, *grouped]} if lone and grouped else expanded
-
-
-def _convert(expanded: dict[str, object]) -> Experiment | None:
-    try:
-        return decoded(convert(expanded, Experiment))
-    except msgspec.ValidationError as error:
-        if next(experiment_faults(expanded), None) is None:
-            raise SpecError([Problem(what=str(error))]) from error
-        return None
 
 
 def to_data(experiment: Experiment) -> dict[str, object]:
@@ -253,8 +244,7 @@ def changed(data: object, texts: Sequence[str]) -> object:
             _set_variable(result, *text.split("=", 1))
             continue
         assigned = _assigned(text)
-        problems = list(_unknown_names(assigned, result, result, ()))
-        if problems:
+        if problems := list(_unknown_names(assigned, result, result, ())):
             raise SpecError(problems)
         assign(result, text, typed, _FLAG)
         _remove_nulls(result, assigned)
@@ -266,12 +256,10 @@ def at_changes(error: SpecError, texts: Sequence[str]) -> tuple[list[Problem], l
     places = [(path, text) for text in texts for path in _leaves(_assigned(text), "")]
     ours, others = [], []
     for problem in error.problems:
-        text = next((text for path, text in places if _is_below(problem.path, path)), None)
-        variable = next((text for text in texts if isinstance(text, Variable) and _is_of(problem.path, text)), None)
-        if text is not None:
-            ours.append(problem.moved_to(f"{_FLAG} {text}, {problem.path}"))
-        elif variable is not None:
-            ours.append(problem.moved_to(f"-E {variable}, {problem.path}"))
+        options = [f"{_FLAG} {text}" for path, text in places if is_below(problem.path, path)]
+        options += [f"-E {text}" for text in texts if isinstance(text, Variable) and _is_of(problem.path, text)]
+        if options:
+            ours.append(problem.moved_to(f"{options[0]}, {problem.path}"))
         else:
             others.append(problem)
     return ours, others
@@ -300,9 +288,8 @@ def _is_of(path: str, variable: str) -> bool:
 
 def _assigned(text: str) -> dict[str, Any]:
     assigned: dict[str, Any] = {}
-    if isinstance(text, Variable):
-        return assigned
-    assign(assigned, text, typed, _FLAG)
+    if not isinstance(text, Variable):
+        assign(assigned, text, typed, _FLAG)
     return assigned
 
 
@@ -333,7 +320,7 @@ def _unknown(name: str, path: str, known: Mapping[str, Any], spec: Mapping[str, 
     for group, inner in sub(spec, "groups").items():
         if name in sub(inner, "processes"):
             step = f"did you mean groups.{group}.processes.{name}?"
-    return Problem(what=f'{path} has no "{name}"', next=step)
+    return Problem(f'{path} has no "{name}"', next=step)
 
 
 def _remove_nulls(data: Any, assigned: Mapping[str, Any]) -> None:
@@ -346,15 +333,11 @@ def _remove_nulls(data: Any, assigned: Mapping[str, Any]) -> None:
 
 def _leaves(assigned: Mapping[str, Any], path: str) -> Iterator[str]:
     for key, value in assigned.items():
-        inner = f"{path}.{key}" if path else key
+        inner = join(path, key)
         if isinstance(value, dict) and value:
             yield from _leaves(value, inner)
         else:
             yield inner
-
-
-def _is_below(path: str, above: str) -> bool:
-    return path == above or path.startswith((f"{above}.", f"{above}["))
 
 
 # Programs write lock files and people review them: one service per line keeps diffs small.
@@ -413,7 +396,6 @@ _OF_SERVICE = {
     "loadBalancerClass": "class_name",
     "sourceRanges": "source_ranges",
 }
-_CAPITAL = re.compile("[A-Z]")
 
 
 def spec_path(path: str, experiment: Experiment) -> str:
@@ -423,7 +405,7 @@ def spec_path(path: str, experiment: Experiment) -> str:
     """
     head, *steps = path.split(".")
     if head == "workload":
-        return ".".join([head, *(_CAPITAL.sub(lambda found: f"_{found[0].lower()}", step) for step in steps)])
+        return ".".join([head, *map(snake, steps)])
     if head == "services" and len(steps) == 2 and steps[0] in experiment.expose:
         return f"expose.{steps[0]}.{_OF_SERVICE.get(steps[1], steps[1])}"
     pod = pods_of(experiment).get(steps[0]) if head == "groups" and steps else None

@@ -85,11 +85,7 @@ def joined(host: str, port: int | str) -> str:
 
 
 def variables_of(
-    experiment: str,
-    process: ProcessRef,
-    services: Sequence[Service],
-    *,
-    connects: Iterable[str] = (),
+    experiment: str, process: ProcessRef, services: Sequence[Service], *, connects: Iterable[str] = ()
 ) -> list[Variable]:
     """Return all variables of `process`; a later one overrides an earlier one of the same name.
 
@@ -224,19 +220,18 @@ class EntryPoint(NamedTuple):
     args: list[str] | None
 
 
-def entry_point(process: Process | Step, preamble: Sequence[str] = ()) -> EntryPoint:
-    """Return the entry point of `process`, with the lines of `preamble` before its own.
+def entry_point(process: Process | Step) -> EntryPoint:
+    """Return the entry point of `process`.
 
     `cmds` become one script of the process's shell, after the preamble's lines. Before a `command` the preamble runs in
     the same shell, which then execs the command, so that signals reach it as usual. Without `cmds` and preamble, both
     lists stay unchanged; a preamble alone has no effect, since the image's entry point is unknown.
     """
-    lines = [*preamble, *(process.preamble if isinstance(process, Process) else ())]
+    lines = process.preamble if isinstance(process, Process) else []
     if process.cmds is not None:
         return EntryPoint([*shell_argv(process.shell), "\n".join([*lines, *process.cmds])], None)
     if lines and process.command:
         script = "\n".join([*lines, 'exec "$@"'])
-        return EntryPoint(
-            [*shell_argv(process.shell), script, "sh", *beside_shells(process.env), *process.command], process.args
-        )
+        argv = [*shell_argv(process.shell), script, "sh", *beside_shells(process.env), *process.command]
+        return EntryPoint(argv, process.args)
     return EntryPoint(process.command, process.args)

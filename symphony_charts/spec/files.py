@@ -24,7 +24,7 @@ from symphony_charts.spec.data import Lock, at_changes, changed, from_data, pars
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.overlays import written_at
 from symphony_charts.spec.python_files import refuse_words, run_file
-from symphony_charts.spec.sources import ConfigFile, SecretFile
+from symphony_charts.spec.sources import ConfigFile, SecretFile, key_of
 from symphony_charts.spec.variable_names import parse_env_file
 
 SUFFIXES = (".yaml", ".yml", ".json", ".py")
@@ -68,11 +68,7 @@ _TOOLS: tuple[tuple[str, str, str], ...] = (
         "a dstack configuration",
         _TASK.format("commands"),
     ),
-    (
-        rf"(?s)\A(?=.*^processes:)(?!.*^(name|groups|image):).*^({_COMPOSED_KEYS}):",
-        "a process-compose file",
-        _COMPOSED,
-    ),
+    (rf"(?s)\A(?=.*^processes:)(?!.*^(name|groups|image):).*^({_COMPOSED_KEYS}):", "a process-compose file", _COMPOSED),
     (
         r"(?s)\A(?=.*^session_name:)(?=.*^windows:)",
         "a tmuxp session",
@@ -115,10 +111,10 @@ def mistaken_for(path: Path, text: str) -> SpecError | None:
     tools = [(re.search(pattern, text, re.MULTILINE), what, step) for pattern, what, step in _TOOLS]
     found += [(what, step) for match, what, step in tools if match]
     found += [(what, step) for pattern, what, step in _NAMES if re.fullmatch(pattern, path.name)]
-    said = next(iter(found), _OTHERS.get(path.suffix))
-    if said is None:
+    known = next(iter(found), _OTHERS.get(path.suffix))
+    if known is None:
         return None
-    what, step = said
+    what, step = known
     if "{kind}" in what and kind is not None and kind[1] == "DIJob":
         what, step = "a DIJob of DI-engine", "symph import dijob {path} --to experiment.yaml"
     what = what.format(kind=kind[1] if kind else "object")
@@ -233,7 +229,7 @@ def read_lock(path: Path) -> Lock:
     try:
         return parse(text)
     except SpecError as error:
-        raise SpecError(error.problems, at=str(path)) from error
+        raise with_location(error, path, text) from error
 
 
 def _read_text(path: Path, changes: Sequence[str]) -> tuple[Experiment, Experiment]:
@@ -273,14 +269,14 @@ def _experiment_of(result: object) -> Experiment:
 
 
 @cache
-def _stdin() -> str:
-    """Return stdin; cached, since a verb may read the spec twice."""
-    return sys.stdin.buffer.read().decode("utf-8-sig")
+def read_stdin() -> bytes:
+    """Return all of stdin; cached, since a verb may read the spec twice."""
+    return sys.stdin.buffer.read()
 
 
 def _text_of(path: Path) -> str:
     try:
-        return _stdin() if path == _STDIN else path.read_text(encoding="utf-8-sig")
+        return read_stdin().decode("utf-8-sig") if path == _STDIN else path.read_text(encoding="utf-8-sig")
     except (FileNotFoundError, IsADirectoryError, NotADirectoryError) as error:
         raise absent(path) from error
     except UnicodeDecodeError as error:
@@ -349,11 +345,11 @@ def _env_of(name: str, number: int, folder: Path, problems: list[Problem]) -> di
     except (OSError, UnicodeDecodeError) as error:
         reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         what = f'cannot read "{name}": {reason}'
-        problems.append(Problem(what=what, path=where, next="relative paths start at the folder of the spec file"))
+        problems.append(Problem(what, where, "relative paths start at the folder of the spec file"))
         return {}
     if wrong := [key for key, value in env.items() if not may_be_set(key) or _NOT_TEXT.search(value)]:
         what = f'"{name}" sets {", ".join(wrong)}, which a process cannot have'
-        problems.append(Problem(what=what, path=where, next="write lines NAME=value; names SYMPH_* are reserved"))
+        problems.append(Problem(what, where, "write lines NAME=value; names SYMPH_* are reserved"))
     # The values are plain text: `$(NAME)` is no reference in them.
     return {key: re.sub(r"\$(?=[$(])", "$$", value) for key, value in env.items()}
 
@@ -366,11 +362,11 @@ def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]
         data = _resolve(config.file, folder).read_bytes()
     except OSError as error:
         what = f'cannot read "{config.file}": {error.strerror}'
-        problems.append(Problem(what=what, path=where, next="relative paths start at the folder of the spec file"))
+        problems.append(Problem(what, where, "relative paths start at the folder of the spec file"))
         return config
     if len(data) > _MAX_CONFIG_BYTES:
         what = f'"{config.file}" has {len(data):,} bytes; a ConfigMap allows 1 MiB in total'
-        problems.append(Problem(what=what, path=where, next="put the file into the image or on a volume"))
+        problems.append(Problem(what, where, "put the file into the image or on a volume"))
         return config
     try:
         text = data.decode("utf-8")
@@ -382,9 +378,7 @@ def _config(name: str, config: ConfigFile, folder: Path, problems: list[Problem]
 
 
 def _secret(secret: SecretFile, folder: Path) -> SecretFile:
-    return msgspec.structs.replace(
-        secret, file=str(_resolve(secret.file, folder)), key=secret.key or Path(secret.file).name
-    )
+    return msgspec.structs.replace(secret, file=str(_resolve(secret.file, folder)), key=key_of(secret))
 
 
 def _resolve(name: str, folder: Path) -> Path:

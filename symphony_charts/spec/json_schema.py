@@ -131,9 +131,7 @@ def _added(name: str, workload: Schema) -> dict[str, Schema]:
 
 
 def described_schema(
-    record: type[msgspec.Struct],
-    records: Mapping[str, type[msgspec.Struct]],
-    shorten: Callable[[str, Schema], None],
+    record: type[msgspec.Struct], records: Mapping[str, type[msgspec.Struct]], shorten: Callable[[str, Schema], None]
 ) -> tuple[Schema, dict[str, Schema]]:
     """Return the schema of a record and, by name, of the `records` in it; each field has a description.
 
@@ -159,8 +157,8 @@ def field_texts(record: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _described(record: type[msgspec.Struct], properties: dict[str, Schema]) -> dict[str, Schema]:
-    told = {**field_texts(record), record.__struct_config__.tag_field or "": _TAG}
-    return {field: {"description": told[field], **form} for field, form in properties.items()}
+    texts = {**field_texts(record), record.__struct_config__.tag_field or "": _TAG}
+    return {field: {"description": texts[field], **form} for field, form in properties.items()}
 
 
 def _records() -> dict[str, type[msgspec.Struct]]:
@@ -228,19 +226,12 @@ def _inline_mount(components: dict[str, Schema]) -> Schema:
 
 
 def _inline_properties() -> dict[str, Schema]:
-    records = {
-        "nfs": "NfsVolume",
-        "host_path": "HostPathVolume",
-        "claim": "ClaimVolume",
-        "secret": "SecretVolume",
-        "config": "ConfigVolume",
-        "device": "DeviceVolume",
-        "git": "GitVolume",
-        "empty_dir": "EmptyDirVolume",
-    }
+    records: dict[str, type[Record]] = {record.__struct_config__.tag: record for record in get_args(sources.AnyVolume)}
+    # The two kinds that need no value are the last ones.
+    records["empty_dir"] = records.pop("empty_dir")
     forms: dict[str, Schema] = {
         kind: {
-            "description": inspect.cleandoc(getattr(sources, record).__doc__).partition("\n")[0],
+            "description": inspect.cleandoc(f"{record.__doc__}").partition("\n")[0],
             "anyOf": [_without_tag(record), *([] if kind == "nfs" else [{"type": "string"}])],
         }
         for kind, record in records.items()
@@ -249,10 +240,10 @@ def _inline_properties() -> dict[str, Schema]:
     return {**forms, "shm": {"description": _SHM, "anyOf": [{"const": True}, {"type": "null"}, {"type": "string"}]}}
 
 
-def _without_tag(record: str) -> Schema:
+def _without_tag(record: type[Record]) -> Schema:
     """Return the record as a map without its `type`, which the key implies."""
-    schema = msgspec.json.schema(getattr(sources, record))["$defs"][record]
-    described = _described(getattr(sources, record), schema["properties"])
+    schema = msgspec.json.schema(record)["$defs"][record.__name__]
+    described = _described(record, schema["properties"])
     properties = {key: value for key, value in described.items() if key != "type"}
     required = [key for key in schema.get("required", []) if key != "type"]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -289,12 +280,7 @@ _REPLACED: dict[str, Schema] = {
 _SHORT: dict[str, tuple[Schema, ...]] = {
     "tolerations": ({"$ref": "#/$defs/Toleration"},),
     "ready": (_PROBE,),
-    "initial_delay": (_SPAN,),
-    "period": (_SPAN,),
-    "deadline": (_SPAN,),
-    "grace_period": (_SPAN,),
-    "linger": (_SPAN,),
-    "timeout": (_SPAN,),
+    **dict.fromkeys(("initial_delay", "period", "deadline", "grace_period", "linger", "timeout"), (_SPAN,)),
     "tcp": (_PROBE,),
     "http": (_PROBE,),
     "exec": (_WORDS,),

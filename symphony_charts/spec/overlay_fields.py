@@ -17,7 +17,7 @@ from symphony_charts.formats.quantity import is_quantity
 from symphony_charts.formats.yaml_read import scalar_text
 from symphony_charts.spec.checks.names import may_be_set
 from symphony_charts.spec.checks.pods import OUR_DOMAINS, is_in_domain
-from symphony_charts.spec.shorthand import GPU_RESOURCE, restart, words
+from symphony_charts.spec.shorthand import GPU_RESOURCE, restart, texts, words
 from symphony_charts.spec.sources import AnyVolume, EnvSource, ExecProbe, Mount, Probe, Toleration
 from symphony_charts.spec.variable_names import DEFAULT_SHELL
 from symphony_charts.system.records import convert
@@ -186,16 +186,16 @@ def _fields(overlay: Mapping[str, object], table: _Words) -> tuple[Data, Data]:
         holder = sub(rest, *path[:-1])
         if path[-1] in holder:
             taken, left = read(holder[path[-1]])
-            rest = _put(rest, path, left)
+            rest = put(rest, path, left)
             if taken is not None:
                 fields[field] = taken
     return fields, rest
 
 
-def _put(data: Mapping[str, object], path: tuple[str, ...], value: object) -> Data:
-    """Return `data` with `value` at `path`; None removes the key and maps that become empty."""
+def put(data: Mapping[str, object], path: tuple[str, ...], value: object) -> Data:
+    """Return `data` with another value at `path`; None removes the key and maps that become empty."""
     key, *inner = path
-    new = _put(sub(data, key), tuple(inner), value) or None if inner else value
+    new = put(sub(data, key), tuple(inner), value) or None if inner else value
     return {name: new if name == key else old for name, old in data.items() if name != key or new is not None}
 
 
@@ -243,10 +243,6 @@ def _are_amounts(value: object) -> bool:
     return is_countable and all(isinstance(name, str) and is_quantity(str(amount)) for name, amount in value.items())
 
 
-def _amounts(value: object) -> object:
-    return {name: scalar_text(amount) for name, amount in value.items()} if isinstance(value, dict) else value
-
-
 def _variables(value: Any) -> tuple[object, object]:
     if not isinstance(value, list):
         return None, value
@@ -279,8 +275,8 @@ def _variable(item: Data) -> str | EnvSource | None:
     field = _renamed(reference, names)
     if not field or not all(field.get(name) for name in names.values() if name != "optional"):
         return None
-    source_record: EnvSource | None = _converted(field, EnvSource)
-    return source_record
+    converted: EnvSource | None = _converted(field, EnvSource)
+    return converted
 
 
 def _tolerations(value: Any) -> tuple[object, object]:
@@ -308,8 +304,8 @@ CONTAINER_WORDS: _Words = {
     ("imagePullPolicy",): ("image_pull_policy", _if(lambda value: value in ("Always", "IfNotPresent", "Never"))),
     ("command",): ("command", _if(_are_texts, words)),
     ("args",): ("args", _if(_are_texts, words)),
-    ("resources", "requests"): ("requests", _if(_are_amounts, _amounts)),
-    ("resources", "limits"): ("limits", _if(_are_amounts, _amounts)),
+    ("resources", "requests"): ("requests", _if(_are_amounts, texts)),
+    ("resources", "limits"): ("limits", _if(_are_amounts, texts)),
     ("env",): ("env", _variables),
 }
 """Kubernetes fields of a container, and the process field for each."""

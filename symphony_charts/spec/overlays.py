@@ -25,6 +25,7 @@ from symphony_charts.spec.overlay_fields import (
     mount_field,
     pod_fields,
     probe_field,
+    put,
     volume_field,
 )
 from symphony_charts.spec.sources import AnyVolume, Mount
@@ -74,9 +75,8 @@ def _settled(name: str, pod: _Pod) -> _Pod:
     overlays = {each: process.container_overlay for each, process in processes.items()}
     is_finite = any(process.lifecycle == "finite" for process in processes.values())
     sidecars = [each for each, process in processes.items() if is_finite and process.lifecycle == "service"]
-    spec = dict(sub(rest, "spec"))
     for key, names in (("containers", list(processes)), ("initContainers", sidecars)):
-        listed = spec.get(key)
+        listed = sub(rest, "spec").get(key)
         if not isinstance(listed, list):
             continue
         foreign = []
@@ -86,8 +86,9 @@ def _settled(name: str, pod: _Pod) -> _Pod:
                 overlays[item["name"]] = _joined(overlays[item["name"]], more)
             else:
                 foreign.append(item)
-        spec = _put(spec, key, foreign)
-    rest = _put(rest, "spec", spec) if isinstance(rest.get("spec"), dict) else rest
+        rest = put(rest, ("spec", key), foreign or None)
+    if rest.get("spec") == {}:
+        del rest["spec"]
     members = {each: _overlaid(process, overlays[each]) for each, process in processes.items()}
     return _with_members(pod, members, name, rest)
 
@@ -97,7 +98,7 @@ def _joined(base: Mapping[str, object], over: Mapping[str, object]) -> Data:
     names = _names(over, "env")
     if isinstance(listed := base.get("env"), list):
         kept = [item for item in listed if not isinstance(item, dict) or item.get("name") not in names]
-        base = _put(base, "env", kept)
+        base = put(base, ("env",), kept or None)
     merged = merge_overlay(base, over)
     if isinstance(merged.get("readinessProbe"), dict):
         merged["readinessProbe"] = merge_probe(sub(base, "readinessProbe"), sub(over, "readinessProbe"))
@@ -145,13 +146,12 @@ def _with_volumes(name: str, pod: _Pod, volumes: Mapping[str, AnyVolume]) -> _Po
 
     A volume with different content in the overlay stays there, with its mounts.
     """
-    spec, overlay = sub(pod.pod_overlay, "spec"), pod.pod_overlay
-    if isinstance(listed := spec.get("volumes"), list):
+    overlay = pod.pod_overlay
+    if isinstance(listed := sub(overlay, "spec").get("volumes"), list):
         taken = [each for each, volume in _mounted_volumes(pod).items() if volumes[each] == volume]
         left = [item for item in listed if not isinstance(item, dict) or item.get("name") not in taken]
-        spec = _put(spec, "volumes", left)
-        overlay = _put(overlay, "spec", spec)
-    usable = volumes.keys() - _names(spec, "volumes")
+        overlay = put(overlay, ("spec", "volumes"), left or None)
+    usable = volumes.keys() - _names(sub(overlay, "spec"), "volumes")
     members = {each: _with_mounts(process, usable) for each, process in _members(pod, name).items()}
     return _with_members(pod, members, name, overlay)
 
@@ -171,17 +171,12 @@ def _with_mounts(process: Process, volumes: Container[str]) -> Process:
             mounts[str(field["at"])] = convert(field, Mount)
         else:
             foreign.append(item)
-    overlay = _put(process.container_overlay, "volumeMounts", foreign)
+    overlay = put(process.container_overlay, ("volumeMounts",), foreign or None)
     return msgspec.structs.replace(process, mounts=list(mounts.values()), container_overlay=overlay)
 
 
 def _names(data: Mapping[str, object], key: str) -> set[str]:
     return {name for item in maps(data, key) if isinstance(name := item.get("name"), str)}
-
-
-def _put(data: Mapping[str, object], key: str, value: object) -> Data:
-    """Return `data` with `value` at `key`; without the key if `value` is empty."""
-    return {name: value if name == key else old for name, old in data.items() if name != key or value}
 
 
 # --- from a field back to the overlay --------------------------------------------------------------------------------

@@ -88,7 +88,8 @@ def pods_that_end(experiment: Experiment) -> set[str]:
     }
 
     def belongs(pod: Pod) -> bool:
-        return pod.is_finite or pod.settings.until == "run" or not (pod.settings.until or _is_exposed(pod))
+        is_exposed = any(process.exposes for process in pod.processes.values())
+        return pod.is_finite or pod.settings.until == "run" or not (pod.settings.until or is_exposed)
 
     has_end = any(pod.is_finite for pod in pods.values())
     found = [pod for pod in pods.values() if (belongs(pod) if has_end else pod.settings.until == "run")]
@@ -100,10 +101,6 @@ def pods_that_end(experiment: Experiment) -> set[str]:
             of_run.update(pod.name for pod in more)
             found += more
     return {name for name in of_run if not pods[name].is_finite}
-
-
-def _is_exposed(pod: Pod) -> bool:
-    return any(process.exposes for process in pod.processes.values())
 
 
 def retries_of(experiment: Experiment, pod: Pod) -> int:
@@ -142,14 +139,6 @@ class Service:
     is_exposed: bool
 
 
-@dataclass(slots=True)
-class _Claim:
-    listener: ProcessRef
-    port: int | None
-    is_bound: bool = False
-    is_exposed: bool = False
-
-
 def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) -> tuple[Service, ...]:
     """Return all services with their ports, exposed ones first, then bound ones, each in order of declaration.
 
@@ -159,44 +148,32 @@ def allocate(experiment: Experiment, pinned: Mapping[str, int] | None = None) ->
 
     Raises SpecError if the range is exhausted.
     """
-    claims = _claims(experiment)
-    taken = {claim.port for claim in claims.values() if claim.port is not None}
+    declared = list(processes_of(experiment))
+    exposed = {name: (ref, port) for ref, process in declared for name, port in process.exposes.items()}
+    bound = {name: (ref, port) for ref, process in declared for name, port in process.binds.items()}
+    ports = {name: port for name, (_, port) in [*exposed.items(), *bound.items()] if port is not None}
+    listeners = {name: ref for name, (ref, _) in [*exposed.items(), *bound.items()]}
+    taken = set(ports.values())
     low, high = experiment.port_range
     for name, port in (pinned or {}).items():
-        pinned_claim = claims.get(name)
-        if pinned_claim is not None and pinned_claim.port is None and low <= port <= high and port not in taken:
-            pinned_claim.port = port
+        if name in listeners and name not in ports and low <= port <= high and port not in taken:
+            ports[name] = port
             taken.add(port)
     free = (port for port in range(low, high + 1) if port not in taken)
     services = []
-    for name, claim in claims.items():
-        number = claim.port if claim.port is not None else next(free, None)
+    for name, listener in listeners.items():
+        number = ports[name] if name in ports else next(free, None)
         if number is None:
             step = f"widen `port_range` (now {low}-{high})"
             raise SpecError.one(f'no free port left for service "{name}"', "port_range", step)
-        bound, exposed = claim.is_bound, claim.is_exposed
-        services.append(Service(name=name, port=number, listener=claim.listener, is_bound=bound, is_exposed=exposed))
+        is_bound, is_exposed = name in bound, name in exposed
+        services.append(Service(name=name, port=number, listener=listener, is_bound=is_bound, is_exposed=is_exposed))
     return tuple(services)
 
 
 def pins_of(services: tuple[Service, ...]) -> dict[str, int]:
     """Return the ports for the lock file, by service."""
     return {service.name: service.port for service in sorted(services, key=lambda service: service.name)}
-
-
-def _claims(experiment: Experiment) -> dict[str, _Claim]:
-    """Return exposed services, then bound ones; a service that is both keeps its first place and any fixed port."""
-    claims: dict[str, _Claim] = {}
-    declared = list(processes_of(experiment))
-    for ref, process in declared:
-        for name, port in process.exposes.items():
-            claims.setdefault(name, _Claim(ref, port)).is_exposed = True
-    for ref, process in declared:
-        for name, port in process.binds.items():
-            claim = claims.setdefault(name, _Claim(ref, port))
-            claim.is_bound = True
-            claim.port = port if port is not None else claim.port
-    return claims
 
 
 # TorchX lowers every request by 100 millicores and 1024 MB, so that processes that fill a machine still fit beside its

@@ -42,7 +42,7 @@ def run_file(path: Path) -> object:
     """
     source = path.read_bytes()
     how = launcher()
-    way_out = _RAISED if how.words is not None else f"{_RAISED}; pass arguments of the script after --"
+    next_step = _RAISED if how.words is not None else f"{_RAISED}; pass arguments of the script after --"
     module = ModuleType(_MODULE if how.words is None else "__main__")
     module.__file__ = str(path.absolute())
     with _imports_beside(path, module), how.around(), redirect_stdout(sys.stderr), _as_program(path, module):
@@ -54,10 +54,10 @@ def run_file(path: Path) -> object:
             raise _with_line(error, path) from error
         except SystemExit as error:
             what = f"the file called exit({error.code!r})"
-            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
+            raise SpecError.one(what, at=_line_in(path, error), next=next_step) from error
         except Exception as error:  # the user's code may raise anything
             what = f"{type(error).__name__}: {first_line(error)}".removesuffix(": ")
-            raise SpecError.one(what, at=_line_in(path, error), next=way_out) from error
+            raise SpecError.one(what, at=_line_in(path, error), next=next_step) from error
     return result
 
 
@@ -108,8 +108,7 @@ def _made_by(module: ModuleType, path: Path) -> object:
         raise SpecError.one(f"the file launches {len(launched)} experiments", at=str(path), next=next_step)
     next_step = "name the experiment `experiment`, or define `def experiment():` that returns it"
     if module.__name__ != "__main__":
-        next_step += "; pass arguments of the script after --"
-        next_step += "; to run a program, name it in a spec: symph init NAME"
+        next_step += "; pass arguments of the script after --; to run a program, name it in a spec: symph init NAME"
     raise SpecError.one("the file defines no experiment", at=str(path), next=next_step)
 
 

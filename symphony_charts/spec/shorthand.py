@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from symphony_charts.errors import Problem
@@ -88,12 +88,11 @@ def tolerations(value: object) -> object:
     items = [value] if isinstance(value, dict) else value
     if not isinstance(items, (list, tuple)):
         return value
-    return [
-        {("seconds" if key == "tolerationSeconds" else key): part for key, part in item.items()}
-        if isinstance(item, dict)
-        else item
-        for item in items
-    ]
+    return [_toleration(item) if isinstance(item, dict) else item for item in items]
+
+
+def _toleration(item: Data) -> Data:
+    return {"seconds" if key == "tolerationSeconds" else key: part for key, part in item.items()}
 
 
 def probe(value: object) -> object:
@@ -155,51 +154,6 @@ _KNOWN = ("type", "src", "dst", "readonly", "perm")
 Report = Callable[[Problem], None]
 
 
-def declare(volumes: Data, volume: Data, wanted: str) -> str:
-    """Return the name of `volume` in `volumes`; add it under a name derived from `wanted` if it is new.
-
-    The name depends only on the volume, unless another volume has the same wanted name.
-    """
-    name = shorten(_label(wanted), 50)
-    if volumes.setdefault(name, volume) != volume:
-        content = json.dumps(volume, sort_keys=True, default=str)
-        name = f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
-        volumes.setdefault(name, volume)
-    return name
-
-
-def inline_volume(mount: Data, path: str, report: Report) -> tuple[Data, str] | None:
-    """Return the inline volume of `mount` (one key of `VOLUME_KINDS`) and a name for it; None if there is none."""
-    kinds = [kind for kind in VOLUME_KINDS if kind in mount]
-    if not kinds:
-        return None
-    if len(kinds) > 1 or "volume" in mount:
-        others = [*kinds, *(["volume"] if "volume" in mount else [])]
-        what = f"a mount has one volume, not {len(others)} ({', '.join(others)})"
-        report(Problem(what=what, path=path, next="write a mount per volume"))
-    kind = kinds[0]
-    value = mount[kind]
-    if kind == "shm":
-        size = {"size": value} if isinstance(value, str) else {}
-        return {"type": "empty_dir", "memory": True, **size}, _SHARED_NAME
-    field = _KINDS[kind]
-    if isinstance(value, dict):
-        volume = {"type": kind, **value}
-    elif isinstance(value, str) and field:
-        volume = {"type": kind, field: value}
-        if kind == "host_path" and not value.startswith("/"):
-            what, step = f'"{value}" is not an absolute path', f"{_own_folder(value)}, or the whole path, from /"
-            report(Problem(what=what, path=join(path, kind), next=step))
-            volume[field] = "/relative"
-    elif kind == "empty_dir" and value in (None, True):
-        volume = {"type": kind}
-    else:
-        forms = "a map" if field is None else f"a map or its {field}"
-        report(Problem(what=f"`{kind}` needs {forms}", path=join(path, kind), next=f"write `{kind}:` with {forms}"))
-        return None
-    return volume, _name_of(volume, kind)
-
-
 def _own_folder(path: str) -> str:
     return f"a folder of yours: `{{claim: {{claim: data, local: {path}}}, at: /data}}`"
 
@@ -213,19 +167,18 @@ def parse_mounts(text: str, path: str, report: Report) -> list[Data]:
     if colon and "=" not in text:
         volume = f"{{host_path: {source}, at: {target}}}" if source.startswith("/") else ""
         step = f"write `{volume}`" if volume else _own_folder(source)
-        report(Problem(what=f'"{text}" is a mount in the form of docker', path=path, next=step))
+        report(Problem(f'"{text}" is a mount in the form of docker', path, step))
         return []
     mounts: list[dict[str, str]] = []
     for option in text.split(","):
         key, _, value = option.strip().partition("=")
         key = _ALIASES.get(key, key)
         if key not in _KNOWN:
-            next_step = hint(key, _KNOWN, f"options: {', '.join(_KNOWN)}")
-            report(Problem(what=f'unknown mount option "{key}"', path=path, next=next_step))
+            report(Problem(f'unknown mount option "{key}"', path, hint(key, _KNOWN, f"options: {', '.join(_KNOWN)}")))
         elif key == "type":
             mounts.append({"type": value})
         elif not mounts:
-            report(Problem(what="a mount must begin with `type=`", path=path, next="write type=bind,src=...,dst=..."))
+            report(Problem("a mount must begin with `type=`", path, "write type=bind,src=...,dst=..."))
             return []
         else:
             mounts[-1][key] = value
@@ -236,14 +189,14 @@ def _mount(options: dict[str, str], path: str, report: Report) -> Data | None:
     kind, src = options["type"], options.get("src", "")
     dst = options.get("dst") or (src if kind == "device" else "")
     if not src or not dst:
-        report(Problem(what=f"the mount `type={kind}` needs src and dst", path=path, next="add src=...,dst=..."))
+        report(Problem(f"the mount `type={kind}` needs src and dst", path, "add src=...,dst=..."))
         return None
     perm = {"perm": options["perm"]} if "perm" in options else {}
     device: Data = {"device": {"path": src, **perm}}
     volumes: dict[str, Data] = {"bind": {"host_path": src}, "volume": {"claim": src}, "device": device}
     if kind not in volumes:
         next_step = "write type=bind (host path), type=volume (claim) or type=device"
-        report(Problem(what=f'unknown mount type "{kind}"', path=path, next=next_step))
+        report(Problem(f'unknown mount type "{kind}"', path, next_step))
         return None
     read_only = {"read_only": options["readonly"] not in ("false", "0")} if "readonly" in options else {}
     return {"at": dst, **read_only, **volumes[kind]}
@@ -283,14 +236,14 @@ class _Expansion:
             result["volumes"] = self._volumes
         return result
 
-    def _fields(self, data: Data, expanders: dict[str, _Expander], path: str) -> Data:
+    def _fields(self, data: Data, expanders: Mapping[str, _Expander], path: str) -> Data:
         return {
             key: expander(self, value, join(path, key)) if (expander := expanders.get(key)) else value
             for key, value in data.items()
         }
 
     def _fault(self, what: str, path: str, next_step: str) -> None:
-        self.problems.append(Problem(what=what, path=path, next=next_step))
+        self.problems.append(Problem(what, path, next_step))
 
     # --- small shapes ------------------------------------------------------------------------------------------------
 
@@ -343,24 +296,10 @@ class _Expansion:
 
     # --- processes ---------------------------------------------------------------------------------------------------
 
-    def process_map(self, value: object, path: str) -> object:
-        return self._each(value, path, self.process)
-
-    def group_map(self, value: object, path: str) -> object:
-        return self._each(value, path, lambda item, here: self._fields(item, _GROUP, here))
-
-    def step_map(self, value: object, path: str) -> object:
-        return self._each(value, path, lambda item, here: self._fields(item, _STEP, here))
-
-    def _each(self, value: object, path: str, change: Callable[[Data, str], object]) -> object:
+    def process(self, value: object, path: str) -> object:
         if not isinstance(value, dict):
             return value
-        return {
-            key: change(item, join(path, str(key))) if isinstance(item, dict) else item for key, item in value.items()
-        }
-
-    def process(self, data: Data, path: str) -> Data:
-        result = self._fields(data, _PROCESS, path)
+        result = self._fields(value, _PROCESS, path)
         for field in ("requests", "limits"):
             resources = result.get(field)
             if isinstance(resources, dict) and not {"mem", "gpu", GPU_RESOURCE}.isdisjoint(resources):
@@ -395,7 +334,7 @@ class _Expansion:
         return result
 
     def _mount(self, mount: Data, path: str) -> Data:
-        inline = inline_volume(mount, path, self.problems.append)
+        inline = self._inline_volume(mount, path)
         result = {key: value for key, value in mount.items() if key not in VOLUME_KINDS and key != "name"}
         if inline is None:
             if not mount.keys().isdisjoint(VOLUME_KINDS):
@@ -404,34 +343,83 @@ class _Expansion:
         volume, suggestion = inline
         if "shm" in mount:
             result.setdefault("at", _SHARED_MEMORY)
-        name = mount.get("name", suggestion)
-        result["volume"] = self._declare(volume, name, path, is_named="name" in mount)
+        result["volume"] = (
+            self._named(volume, mount["name"], path) if "name" in mount else self._add(volume, suggestion)
+        )
         return result
 
-    def _declare(self, volume: Data, name: object, path: str, is_named: bool) -> str:
+    def _inline_volume(self, mount: Data, path: str) -> tuple[Data, str] | None:
+        """Return the inline volume of `mount` (one key of `VOLUME_KINDS`) and a name for it; None if there is none."""
+        kinds = [kind for kind in VOLUME_KINDS if kind in mount]
+        if not kinds:
+            return None
+        if len(kinds) > 1 or "volume" in mount:
+            others = [*kinds, *(["volume"] if "volume" in mount else [])]
+            what = f"a mount has one volume, not {len(others)} ({', '.join(others)})"
+            self._fault(what, path, "write a mount per volume")
+        kind = kinds[0]
+        value, field, here = mount[kind], _KINDS.get(kind), join(path, kind)
+        if kind == "shm":
+            size = {"size": value} if isinstance(value, str) else {}
+            return {"type": "empty_dir", "memory": True, **size}, _SHARED_NAME
+        if isinstance(value, dict):
+            volume = {"type": kind, **value}
+        elif isinstance(value, str) and field:
+            volume = {"type": kind, field: value}
+            if kind == "host_path" and not value.startswith("/"):
+                step = f"{_own_folder(value)}, or the whole path, from /"
+                self._fault(f'"{value}" is not an absolute path', here, step)
+                volume[field] = "/relative"
+        elif kind == "empty_dir" and value in (None, True):
+            volume = {"type": kind}
+        else:
+            forms = "a map" if field is None else f"a map or its {field}"
+            self._fault(f"`{kind}` needs {forms}", here, f"write `{kind}:` with {forms}")
+            return None
+        return volume, _name_of(volume, kind)
+
+    def _named(self, volume: Data, name: object, path: str) -> str:
         if not isinstance(name, str):
             self._fault("the name of a volume must be text", join(path, "name"), "quote it")
             return ""
-        if not is_named:
-            return declare(self._volumes, volume, name)
         if self._volumes.setdefault(name, volume) != volume:
             self._fault(f'the volume "{name}" has two different contents', path, "give one of them another name")
+        return name
+
+    def _add(self, volume: Data, wanted: str) -> str:
+        """Return the name of `volume`: one like `wanted`, unless another volume has it."""
+        name = shorten(_label(wanted), 50)
+        if self._volumes.setdefault(name, volume) != volume:
+            content = json.dumps(volume, sort_keys=True, default=str)
+            name = f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+            self._volumes.setdefault(name, volume)
         return name
 
     def _volume(self, value: object) -> object:
         """Return a declared volume; expands the inline form ``data: {nfs: {server: s, path: /p}}``."""
         if isinstance(value, dict) and "type" not in value and len(value) == 1:
-            inline = inline_volume(value, "volumes", self.problems.append)
+            inline = self._inline_volume(value, "volumes")
             return inline[0] if inline else value
         return value
-
-    def local(self, value: object, path: str) -> object:
-        return self._fields(value, _LOCAL, path) if isinstance(value, dict) else value
 
 
 def _form(change: Callable[[object], object]) -> _Expander:
     """Return an expander from a function that needs only the value."""
     return lambda _self, value, _path: change(value)
+
+
+def _record(fields: Mapping[str, _Expander]) -> _Expander:
+    """Return an expander of a record with these `fields`."""
+    return lambda expansion, value, path: expansion._fields(value, fields, path) if isinstance(value, dict) else value
+
+
+def _map_of(record: _Expander) -> _Expander:
+    """Return an expander of a map of records."""
+    return lambda expansion, value, path: (
+        {key: record(expansion, item, join(path, str(key))) for key, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
 _RUN: dict[str, _Expander] = {
@@ -460,10 +448,10 @@ _PROCESS: dict[str, _Expander] = {
     "ready": _form(probe),
     "after": _form(words),
     "assign_to": _form(assignment),
-    "local": _Expansion.local,
+    "local": _record(_LOCAL),
     "container_overlay": _form(plain),
 }
-_GROUP: dict[str, _Expander] = {**_POD, "processes": _Expansion.process_map}
+_GROUP: dict[str, _Expander] = {**_POD, "processes": _map_of(_Expansion.process)}
 _STEP: dict[str, _Expander] = {
     key: _PROCESS[key]
     for key in ("command", "args", "cmds", "shell", "env", "mounts", "requests", "limits", "container_overlay")
@@ -471,9 +459,9 @@ _STEP: dict[str, _Expander] = {
 _EXPERIMENT: dict[str, _Expander] = {
     "env": _Expansion.env,
     **dict.fromkeys(("env_file", "order", "done_when", "image_pull_secrets", "networks"), _form(words)),
-    "processes": _Expansion.process_map,
-    "groups": _Expansion.group_map,
-    "prepare": _Expansion.step_map,
+    "processes": _map_of(_Expansion.process),
+    "groups": _map_of(_record(_GROUP)),
+    "prepare": _map_of(_record(_STEP)),
     "linger": _form(_seconds),
     "configs": _form(lambda value: by_field(value, "text")),
     "secrets": _Expansion.secrets,
@@ -482,5 +470,5 @@ _EXPERIMENT: dict[str, _Expander] = {
     "labels": _form(texts),
     "annotations": _form(texts),
     "workload": _form(workload),
-    "local": _Expansion.local,
+    "local": _record(_LOCAL),
 }

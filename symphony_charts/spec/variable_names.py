@@ -36,6 +36,8 @@ DI_FIRST_RANK = "DI_FIRST_RANK"
 # Facts about a service.
 Part: TypeAlias = Literal["HOST", "PORT", "ADDR", "HOSTS", "BIND_HOST"]
 
+# A value in quotes, before a comment.
+_QUOTED = re.compile(r"""(['"])(.*?)\1(?:\s+#.*)?""")
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
 
@@ -50,14 +52,9 @@ def parse_env_file(text: str) -> dict[str, str]:
     variables: dict[str, str] = {}
     for line in text.splitlines():
         name, equals, value = line.strip().removeprefix("export ").partition("=")
-        value = value.strip()
-        if not equals or name.startswith("#"):
-            continue
-        if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-            value = value[1:-1]
-        else:
-            value = value.split(" #", 1)[0].rstrip()
-        variables[name.strip()] = value
+        if equals and not name.startswith("#"):
+            quoted = _QUOTED.fullmatch(value.strip())
+            variables[name.strip()] = quoted[2] if quoted else value.split(" #", 1)[0].strip()
     return variables
 
 
@@ -146,8 +143,6 @@ def not_handed_on(argv: Sequence[str], names: Iterable[str]) -> list[str]:
 def shell_faults(shell: Shell | None, path: str, *, has_lines: bool) -> Iterator[Problem]:
     """Yield faults of `shell` at `path`; `has_lines` is True if it has lines to run."""
     if isinstance(shell, list) and (not shell or not shell[0]):
-        what = "`shell` is empty"
-        yield Problem(what=what, path=path, next="write sh, bash, or a list such as [/bin/bash, -c]")
+        yield Problem("`shell` is empty", path, "write sh, bash, or a list such as [/bin/bash, -c]")
     if shell not in (None, DEFAULT_SHELL) and not has_lines:
-        what = "`shell` has no effect without `cmds` or `preamble`"
-        yield Problem(what=what, path=path, next="remove it, or add `cmds`")
+        yield Problem("`shell` has no effect without `cmds` or `preamble`", path, "remove it, or add `cmds`")

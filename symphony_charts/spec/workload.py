@@ -110,22 +110,16 @@ def _attribute(kind: str) -> str:
     return kind.replace("-", "_")
 
 
-def _text_of(kind: str) -> str:
-    return f"{kind}: Settings of kind {kind}."
-
-
-def _field_of(kind: str) -> tuple[str, Any, Any]:
-    return _attribute(kind), dict[str, Any], msgspec.field(default_factory=dict, name=kind)
-
+_TEXTS = [f"{kind}: Settings of kind {kind}." for kind in ADDED_KINDS]
 
 # `workload.<kind>` is plain data here: the core does not know the records of added kinds.
 Workload = msgspec.defstruct(  # type: ignore[misc, assignment]
     "Workload",
-    [_field_of(kind) for kind in ADDED_KINDS],
+    [(_attribute(kind), dict[str, Any], msgspec.field(default_factory=dict, name=kind)) for kind in ADDED_KINDS],
     bases=(Workload,),
     module=__name__,
     # Python 3.13 removes the indentation of docstrings.
-    namespace={"__doc__": "\n    ".join([inspect.cleandoc(f"{Workload.__doc__}"), *map(_text_of, ADDED_KINDS)])},
+    namespace={"__doc__": "\n    ".join([inspect.cleandoc(f"{Workload.__doc__}"), *_TEXTS])},
     frozen=True,
     kw_only=True,
 )

@@ -225,6 +225,8 @@ _WORDS = (
     _row("a field of the spec for --set", "package e.yaml --set groups.a.cwd=/w", SPEC, 3, "groups.a.cwd",
          "is not a value of this chart", "--spec-set processes.a.cwd=VALUE",
          then=("package e.yaml --spec-set processes.a.cwd=/w",)),
+    _row("values that are no YAML", "package e.yaml -f v.yaml", {**SPEC, "v.yaml": "a: 1\nb: yes\nc: 010\n"}, 3,
+         "at:   v.yaml:2, b\n", "write true, false", "at:   v.yaml:3, c\n"),
     _row("a spec as values", "package e.yaml -f e.yaml", SPEC, 3, "at:   e.yaml", "is an experiment, and -f takes",
          "without -f"),
     _row("a spec behind -f", "up --dry-run -f e.yaml", SPEC, 3, "at:   experiment.yaml", "does not exist",

@@ -80,6 +80,11 @@ def test_a_spec_from_stdin_uses_the_current_folder_and_a_lock_of_its_name(here: 
     assert not (here / "-.lock.yaml").exists()
 
 
+def test_a_spec_from_stdin_does_not_hide_values_from_there(here: Path) -> None:
+    done = symph("package", "-", "-f", "-", stdin=SPEC, cwd=here)
+    assert (done.returncode, "- is an experiment, and -f takes a values file" in done.stderr) == (3, True)
+
+
 def test_a_fault_of_what_comes_in_has_its_line(here: Path) -> None:
     done = symph("validate", "-", stdin="name: x\nprocesss: {}\n", cwd=here)
     assert (done.returncode, "-:2" in done.stderr) == (3, True)

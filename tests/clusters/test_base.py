@@ -175,12 +175,12 @@ def test_an_operation_that_a_backend_lacks_says_so() -> None:
 
 def test_addresses_are_dumped_as_variables() -> None:
     book = AddressBook()
-    book.add_entry("replay-server", "host", 7000)
+    book.add_entry("replay-server", "fd00::1", 7000)
     assert book.format_name("replay-server") == "REPLAY_SERVER"
     assert book.dump() == {
-        "SYMPH_REPLAY_SERVER_HOST": "host",
+        "SYMPH_REPLAY_SERVER_HOST": "fd00::1",
         "SYMPH_REPLAY_SERVER_PORT": "7000",
-        "SYMPH_REPLAY_SERVER_ADDR": "host:7000",
+        "SYMPH_REPLAY_SERVER_ADDR": "[fd00::1]:7000",
     }
 
 

@@ -78,7 +78,7 @@ def test_tags_are_refused(tag: str) -> None:
     assert "is not read" in str(refusal(f"a: {tag} {{}}"))
 
 
-@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\0", "a:\n\t- b", '"', "a: *x"])
+@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "\0", "a:\n\t- b", '"', "a: *x", "a: \ud800"])
 def test_what_is_no_yaml_is_an_error_and_no_traceback(text: str) -> None:
     assert refusal(text).exit_code == 3
 

@@ -67,6 +67,17 @@ def test_an_environment_is_asked_for_unless_there_is_only_one(tmp_path: Path) ->
     assert 'did you mean "prod"?' in failure.value.next
 
 
+def test_an_unknown_environment_of_the_users_settings_names_their_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "symph").mkdir()
+    file = write(tmp_path / "symph", "environments: [lab, dev]\n", "config.yaml") / "config.yaml"
+    with pytest.raises(UsageError) as failure:
+        find_settings(tmp_path).environment("prod")
+    assert (failure.value.at, failure.value.next) == (f"{file}, environments", "choose one of: lab, dev")
+
+
 def test_the_default_backend_needs_no_quotes(tmp_path: Path) -> None:
     write(tmp_path, "defaults: {on: kube}\n")
     assert find_settings(tmp_path).defaults.on == "kube"

@@ -54,9 +54,9 @@ def test_a_configuration_file_is_yaml_or_json(tmp_path: Path, name: str, text: s
 def test_a_configuration_file_that_is_missing_or_broken_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotFound, match=r"c\.yml"):
         SymphonyConfig().load_config_file(tmp_path / "c.yml")
-    for text in ("a: [", "[1]"):
+    for text, place in (("a: 1\na: [1", r"c\.yml:2\b"), ("[1]", r"c\.yml\b")):
         (tmp_path / "c.yml").write_text(text)
-        with pytest.raises(SpecError, match=r"c\.yml"):
+        with pytest.raises(SpecError, match=place):
             SymphonyConfig().load_config_file(tmp_path / "c.yml")
 
 

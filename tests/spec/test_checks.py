@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -122,6 +123,7 @@ OF_A_PROCESS: list[tuple[dict[str, Any], str, str]] = [
     ({"container_overlay": {"a": {"b": [2**53 + 1]}}}, "container_overlay.a.b[0]", "2^53"),
     ({"pod_overlay": {"spec": None}}, "pod_overlay.spec", "cannot contain null"),
     ({"container_overlay": {"a": float("nan")}}, "container_overlay.a", "not a JSON number"),
+    ({"container_overlay": {"a": PurePath("b")}}, "container_overlay.a", "cannot be written as YAML"),
 ]
 FAULTS: list[tuple[Any, str, str]] = [
     (lambda: lone(a={"connects": "t"}, b={"exposes": "t"}), "processes.a.connects[0]", "no process binds"),

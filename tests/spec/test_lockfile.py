@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.errors import SpecError
 from symphony_charts.spec.data import Lock, parse, render
+from symphony_charts.spec.files import read_lock
 
 locks = st.builds(
     Lock,
@@ -31,3 +34,11 @@ def test_a_lock_says_who_wrote_it_and_names_services_in_order() -> None:
 def test_what_is_no_lock_is_refused(text: str) -> None:
     with pytest.raises(SpecError):
         parse(text)
+
+
+def test_a_fault_of_a_lock_file_has_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.lock.yaml"
+    path.write_text("ports: {a: 1}\nports: {b: 2}\n")
+    with pytest.raises(SpecError) as failure:
+        read_lock(path)
+    assert failure.value.at == f"{path}:2, ports"

@@ -50,7 +50,7 @@ class Fields(field_reader.Reader):
 
     def fault(self, what: str, key: str = "", next: str = "") -> None:
         """Record a fault of `key`, or of the whole map."""
-        self.log.fault(self.at(key) if key else self.path, what, next)
+        self.log.fault(self.at(key), what, next)
 
     def raw(self, key: str) -> object:
         """Return the value with plain numbers; None if absent."""

@@ -277,7 +277,7 @@ def patch_workspaces(
     images = []
     for base, folder in workspaces.items():
         entries = read_workspace(Path(folder))
-        guard_of([], find_settings(Path(folder)).allowed_leaks).refuse(
+        guard_of([], find_settings(Path(folder)).allow_leaks).refuse(
             {str(Path(folder) / entry.path): entry.content for entry in entries}
         )
         images.append(patch_image(base, entries, repository, access=access))

@@ -48,7 +48,7 @@ def known_fields(given: Mapping[str, object], record: type[msgspec.Struct], call
         field = ALIASES.get(key, key)
         if field not in names:
             next_step = hint(key, choices, f"known: {', '.join(choices)}")
-            problems.append(Problem(what=f'{call} has no option "{key}"', path=key, next=next_step))
+            problems.append(Problem(f'{call} has no option "{key}"', key, next_step))
         elif value is not None:
             fields[field] = value
     if problems:
@@ -67,8 +67,13 @@ def flat(items: Iterable[_Item | Iterable[_Item]], kind: type[_Item]) -> Iterato
         yield from [item] if isinstance(item, kind) else cast("Iterable[_Item]", item)
 
 
-class _Verbs:
-    """The fields that the verbs fill; the subclass stores them."""
+def lines_of(text: str | Iterable[object]) -> list[Any]:
+    """Return shell lines or words as a list; a single text is one of them."""
+    return [text] if isinstance(text, str) else list(text)
+
+
+class PodVerbs:
+    """Verbs of anything that becomes a pod: a lone process or a group. They fill `_data`."""
 
     _data: Data
 
@@ -77,10 +82,6 @@ class _Verbs:
 
     def _list(self, field: str) -> list[object]:
         return cast("list[object]", self._data.setdefault(field, []))
-
-
-class PodVerbs(_Verbs):
-    """Verbs of anything that becomes a pod: a lone process or a group."""
 
     def _check_pod(self, verb: str) -> None:
         """Raise SpecError if this is a process inside a group."""

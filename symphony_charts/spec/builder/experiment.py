@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.names import prefix_owner, sanitize
 from symphony_charts.formats.yaml_read import load
-from symphony_charts.spec.builder.common import Data, builtins_of, clean_name, flat, known_fields
+from symphony_charts.spec.builder.common import Data, builtins_of, clean_name, flat, known_fields, lines_of
 from symphony_charts.spec.builder.keywords import (
     ConfigFields,
     ExperimentFields,
@@ -90,8 +90,7 @@ class ExperimentSpec:
     def add_process(self, process: ProcessSpec, lone: bool = True) -> None:
         """Add a process that does not belong to a group or experiment yet. `lone` must be True, as in Symphony."""
         if not lone:
-            what = f'process "{process.name}" has lone=False'
-            raise SpecError.one(what, process.name, "add it to its group instead")
+            raise SpecError.one(f'process "{process.name}" has lone=False', process.name, "add it to its group instead")
         if process.experiment is not None or process.group is not None:
             raise SpecError.one(
                 f'the process "{process.name}" already belongs to an experiment', process.name, "create another one"
@@ -136,11 +135,11 @@ class ExperimentSpec:
         group, _, process = name.rpartition("/")
         if group:
             return self.get_process_group(group).get_process(process)
-        return cast("ProcessSpec", find_named(self._processes, name, "lone process"))
+        return find_named(self._processes, name, "lone process")
 
     def get_process_group(self, name: str) -> ProcessGroupSpec:
         """Return the group `name`. Raises NotFound."""
-        return cast("ProcessGroupSpec", find_named(self._groups, name, "process group"))
+        return find_named(self._groups, name, "process group")
 
     def list_processes(self) -> list[ProcessSpec]:
         """Return the lone processes in order of declaration."""
@@ -158,7 +157,7 @@ class ExperimentSpec:
 
     def set_preamble_cmds(self, cmds: str | Iterable[str]) -> None:
         """Run shell lines before every process on one machine."""
-        self._local()["preamble"] = [cmds] if isinstance(cmds, str) else list(cmds)
+        self._local()["preamble"] = lines_of(cmds)
 
     def add_volume(self, name: str, volume: AnyVolume | Mapping[str, object]) -> None:
         """Declare a volume for mounts. Raises SpecError if the name already has other content."""
@@ -235,14 +234,14 @@ class ExperimentSpec:
         data: dict[str, Any] = to_data(experiment)
         parts = {field: data.pop(field, {}) for field in ("groups", "processes", "order")}
         spec = cls(str(data.pop("name")), **data)
-        for name, fields in cast("dict[str, dict[str, Any]]", parts["groups"]).items():
-            processes: dict[str, dict[str, Any]] = fields.pop("processes")
+        for name, fields in parts["groups"].items():
+            processes = fields.pop("processes")
             group = spec.new_process_group(name, **fields)
             for process, process_fields in processes.items():
                 group.new_process(process, **process_fields)
-        for name, fields in cast("dict[str, dict[str, Any]]", parts["processes"]).items():
+        for name, fields in parts["processes"].items():
             spec.new_process(name, **fields)
-        places = {ref: place for place, ref in enumerate(cast("list[str]", parts["order"] or []))}
+        places = {ref: place for place, ref in enumerate(parts["order"])}
         spec._declared.sort(key=lambda process: places.get(_ref(process), len(places)))
         return spec
 

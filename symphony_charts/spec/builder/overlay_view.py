@@ -200,6 +200,9 @@ class Viewed:
     experiment: ExperimentSpec | None
     _data: Data
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
     def _pod_name(self) -> str:
         raise NotImplementedError
 

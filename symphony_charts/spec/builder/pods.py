@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from symphony_charts.errors import NotFound, SpecError
 from symphony_charts.formats.names import hint
-from symphony_charts.spec.builder.common import Data, MountVerbs, PodVerbs, builtins_of, clean_name, flat, known_fields
+from symphony_charts.spec.builder.common import (
+    Data,
+    MountVerbs,
+    PodVerbs,
+    builtins_of,
+    clean_name,
+    flat,
+    known_fields,
+    lines_of,
+)
 from symphony_charts.spec.builder.keywords import (
     AssignmentFields,
     GroupKeywords,
@@ -23,6 +32,8 @@ from symphony_charts.spec.sources import Assignment
 
 if TYPE_CHECKING:
     from symphony_charts.spec.builder.experiment import ExperimentSpec
+
+_Item = TypeVar("_Item")
 
 
 class ProcessSpec(PodVerbs, MountVerbs, Viewed):
@@ -47,9 +58,6 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
         self.experiment: ExperimentSpec | None = None
         self._data: Data = {}
         self.set(cmds=list(cmds) if cmds is not None and not isinstance(cmds, str) else cmds, **fields)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     def set(self, **fields: Unpack[ProcessFields]) -> None:
         """Set fields of the process by name; None leaves a field as it is."""
@@ -107,23 +115,23 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
 
     def set_command(self, command: str | Iterable[str]) -> None:
         """Replace the entry point of the image."""
-        self._data["command"] = _words(command)
+        self._data["command"] = lines_of(command)
 
     def set_args(self, args: str | Iterable[object]) -> None:
         """Set the arguments; one text is one argument."""
-        self._data["args"] = _words(args)
+        self._data["args"] = lines_of(args)
 
     def set_cmds(self, cmds: str | Iterable[str]) -> None:
         """Run shell lines instead of a command."""
-        self._data["cmds"] = _words(cmds)
+        self._data["cmds"] = lines_of(cmds)
 
     def append_cmds(self, cmds: str | Iterable[str]) -> None:
         """Append shell lines."""
-        self._data["cmds"] = [*_as_list(self._data.get("cmds", [])), *_words(cmds)]
+        self._data["cmds"] = [*_as_list(self._data.get("cmds", [])), *lines_of(cmds)]
 
     def set_preamble_cmds(self, cmds: str | Iterable[str]) -> None:
         """Run shell lines before `cmds`."""
-        self._data["preamble"] = _words(cmds)
+        self._data["preamble"] = lines_of(cmds)
 
     def set_shell(self, shell: str | Iterable[str]) -> None:
         """Set the shell of `cmds` and preamble: ``sh``, ``bash``, or the words before the script."""
@@ -223,8 +231,7 @@ class ProcessSpec(PodVerbs, MountVerbs, Viewed):
             raise SpecError.one(what, self.name, "set it on the group of the process")
 
     def _add_mount(self, mount: Data) -> None:
-        mounts = self._list("mounts")
-        mounts.append(mount.get("text", mount))
+        self._list("mounts").append(mount.get("text", mount))
 
 
 def _services(spec: object, path: str) -> dict[str, int | None]:
@@ -238,10 +245,6 @@ def _services(spec: object, path: str) -> dict[str, int | None]:
             services.update(_services(item, path))
         return services
     raise SpecError.one(f"{spec!r} is not a service", path, "give a name, a list of names, or {name: port}")
-
-
-def _words(text: str | Iterable[object]) -> list[object]:
-    return [text] if isinstance(text, str) else list(text)
 
 
 def _as_list(value: object) -> list[Any]:
@@ -269,9 +272,6 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
         if preamble is not None or start_dir is not None:
             self._each(lambda process: process.set(preamble=preamble, cwd=start_dir))
         self.add_processes(processes)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r})"
 
     def set(self, **fields: Unpack[PodFields]) -> None:
         """Set pod-level fields by name; None leaves a field as it is."""
@@ -314,8 +314,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
 
     def get_process(self, name: str) -> ProcessSpec:
         """Return the process `name`. Raises NotFound."""
-        process: ProcessSpec = find_named(self._processes, name, f'process in group "{self.name}"')
-        return process
+        return find_named(self._processes, name, f'process in group "{self.name}"')
 
     def list_processes(self) -> list[ProcessSpec]:
         """Return the processes in order of declaration."""
@@ -335,7 +334,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
 
     def set_preamble_cmds(self, cmds: str | Iterable[str]) -> None:
         """Run shell lines before those of every process."""
-        lines = [cmds] if isinstance(cmds, str) else list(cmds)
+        lines = lines_of(cmds)
         self._each(lambda process: process.set_preamble_cmds(lines))
 
     @property
@@ -367,7 +366,7 @@ class ProcessGroupSpec(PodVerbs, MountVerbs, Viewed):
             change(process)
 
 
-def find_named(named: Mapping[str, Any], name: str, what: str) -> Any:
+def find_named(named: Mapping[str, _Item], name: str, what: str) -> _Item:
     """Return the entry `name`. Raises NotFound with the nearest name."""
     if name in named:
         return named[name]

@@ -49,7 +49,7 @@ def finish(exp: Experiment, *, for_cluster: bool = False) -> Experiment:
     problems += name_faults(experiment)
     entries = entries_of(experiment)
     if not entries:
-        problems.append(Problem(what="the experiment has no process", path="processes", next="add one"))
+        problems.append(Problem("the experiment has no process", "processes", "add one"))
     for check in _CHECKS:
         problems += check(experiment, entries)
     if for_cluster:
@@ -85,7 +85,7 @@ def _text_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
     for path, overlay in overlays.items():
         yield from _overlay_faults(overlay, path)
     if _may_hold_forbidden(experiment):
-        yield from _character_faults(msgspec.to_builtins(experiment), "")
+        yield from _character_faults(experiment)
 
 
 def _may_hold_forbidden(experiment: Experiment) -> bool:
@@ -96,48 +96,43 @@ def _may_hold_forbidden(experiment: Experiment) -> bool:
         return True
 
 
-def _character_faults(value: object, path: str) -> Iterator[Problem]:
-    if isinstance(value, str):
-        character = _FORBIDDEN.search(value)
-        if character is not None:
+def _character_faults(experiment: Experiment) -> Iterator[Problem]:
+    # Values of other types are faults of their own.
+    for path, value in _values(msgspec.to_builtins(experiment, enc_hook=str), ""):
+        if isinstance(value, str) and (character := _FORBIDDEN.search(value)):
             what = f"a spec cannot contain the character U+{ord(character[0]):04X}"
             next_step = "use another character, or keep the text in a file (`configs: {name: {file: ...}}`)"
-            yield Problem(what=what, path=path, next=next_step)
-    elif isinstance(value, dict):
-        for key, item in value.items():
+            yield Problem(what, path, next_step)
+        for key in value if isinstance(value, dict) else ():
             if isinstance(key, str) and _FORBIDDEN.search(key):
-                what = f"the key {key!r} contains a character that a spec cannot contain"
-                yield Problem(what=what, path=path, next="rename it")
-            yield from _character_faults(item, join(path, str(key)))
-    elif isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            yield from _character_faults(item, join(path, index))
+                yield Problem(f"the key {key!r} contains a character that a spec cannot contain", path, "rename it")
 
 
-def _overlay_faults(value: object, path: str) -> Iterator[Problem]:
-    if value is None:
-        step = "remove the key: an overlay only adds and replaces"
-        yield Problem(what="an overlay cannot contain null", path=path, next=step)
-    elif isinstance(value, bool | str):
-        return
-    elif isinstance(value, int):
-        if abs(value) > _LARGEST_INTEGER:
-            what = f"{value} is above 2^53, and JSON would round it"
-            yield Problem(what=what, path=path, next="write it as text, in quotes")
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            yield Problem(what=f"{value} is not a JSON number", path=path, next="write it as text, in quotes")
-    elif isinstance(value, dict):
-        for key, item in value.items():
+def _overlay_faults(overlay: object, overlay_path: str) -> Iterator[Problem]:
+    for path, value in _values(overlay, overlay_path):
+        if value is None:
+            yield Problem("an overlay cannot contain null", path, "remove the key: an overlay only adds and replaces")
+        elif isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+            yield Problem(f"{value} is above 2^53, and JSON would round it", path, "write it as text, in quotes")
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield Problem(f"{value} is not a JSON number", path, "write it as text, in quotes")
+        elif not isinstance(value, (str, int, float, dict, list, tuple)):
+            what = f"{type(value).__name__} cannot be written as YAML"
+            yield Problem(what, path, "use texts, numbers, lists and maps")
+        for key in value if isinstance(value, dict) else ():
             if not isinstance(key, str):
-                yield Problem(what=f"the key {key!r} is not text", path=path, next="write it in quotes")
-            yield from _overlay_faults(item, join(path, str(key)))
+                yield Problem(f"the key {key!r} is not text", path, "write it in quotes")
+
+
+def _values(value: object, path: str) -> Iterator[tuple[str, object]]:
+    """Yield `value` and all values inside it, each with its path."""
+    yield path, value
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _values(item, join(path, str(key)))
     elif isinstance(value, (list, tuple)):
         for index, item in enumerate(value):
-            yield from _overlay_faults(item, join(path, index))
-    else:
-        what = f"{type(value).__name__} cannot be written as YAML"
-        yield Problem(what=what, path=path, next="use texts, numbers, lists and maps")
+            yield from _values(item, join(path, index))
 
 
 _CHECKS = (

@@ -85,12 +85,12 @@ def name_faults(experiment: Experiment) -> Iterator[Problem]:
         path = join("groups", group)
         yield from _label_faults(group, path, _POD_LENGTH)
         if not settings.processes:
-            yield Problem(what=f'the group "{group}" is empty', path=path, next="add `processes:` to it, or remove it")
+            yield Problem(f'the group "{group}" is empty', path, "add `processes:` to it, or remove it")
         for name in settings.processes:
             yield from _label_faults(name, f"{path}.processes.{name}", _LABEL_LENGTH)
         if group in experiment.processes:
             what = f'"{group}" is a group and a lone process: their pods would have the same name'
-            yield Problem(what=what, path=f"processes.{group}", next="rename one of them")
+            yield Problem(what, f"processes.{group}", "rename one of them")
     for name in experiment.processes:
         yield from _label_faults(name, f"processes.{name}", _POD_LENGTH)
     for step in experiment.prepare:
@@ -111,7 +111,7 @@ def object_name_faults(name: str, path: str) -> Iterator[Problem]:
     """Yield a fault if no Kubernetes object can have the name."""
     if not OBJECT_NAME.fullmatch(name) or len(name) > 253:
         next_step = "use lower-case letters, digits, dashes and dots"
-        yield Problem(what=f'"{name}" is not a valid name of a Kubernetes object', path=path, next=next_step)
+        yield Problem(f'"{name}" is not a valid name of a Kubernetes object', path, next_step)
 
 
 def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:
@@ -121,12 +121,12 @@ def _host_name_faults(experiment: Experiment) -> Iterator[Problem]:
             path = f"{pod.path}.names[{index}]"
             yield from _label_faults(name, path, _LABEL_LENGTH, starts_with_letter=True)
             if name == "localhost":
-                yield Problem(what='"localhost" always means the pod itself', path=path, next="choose another name")
+                yield Problem('"localhost" always means the pod itself', path, "choose another name")
             if (other := named.setdefault(name, pod.name)) != pod.name:
                 what = f'"{name}" is a name of both "{other}" and "{pod.name}"'
-                yield Problem(what=what, path=path, next="remove it from one of them")
+                yield Problem(what, path, "remove it from one of them")
             elif name in pod.settings.names[:index]:
-                yield Problem(what=f'"{name}" appears twice', path=path, next="remove one of them")
+                yield Problem(f'"{name}" appears twice', path, "remove one of them")
 
 
 def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> dict[str, _Value]:
@@ -136,7 +136,7 @@ def _clean(named: Mapping[str, _Value], path: str, problems: list[Problem]) -> d
         clean = sanitize(name)
         if clean in result:
             what = f'"{origin[clean]}" and "{name}" become the same name, "{clean}"'
-            problems.append(Problem(what=what, path=f"{path}.{name}", next="rename one of them"))
+            problems.append(Problem(what, f"{path}.{name}", "rename one of them"))
             continue
         result[clean], origin[clean] = value, name
     return result
@@ -156,10 +156,9 @@ def _label_faults(name: str, path: str, limit: int, starts_with_letter: bool = F
     if not pattern.fullmatch(name):
         ends = "begin with a letter, end" if starts_with_letter else "begin and end"
         next_step = f"use lower-case letters, digits and dashes; {ends} with a letter or digit"
-        yield Problem(what=f'"{name}" is not a valid name', path=path, next=next_step)
+        yield Problem(f'"{name}" is not a valid name', path, next_step)
     elif len(name) > limit:
-        what = f'"{name}" has {len(name)} characters; names of its objects allow {limit}'
-        yield Problem(what=what, path=path, next="shorten it")
+        yield Problem(f'"{name}" has {len(name)} characters; names of its objects allow {limit}', path, "shorten it")
 
 
 def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
@@ -173,8 +172,7 @@ def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Ite
     for index, ref in enumerate(experiment.done_when):
         end = table.find(ref, f"done_when[{index}]")
         if end is not None and end.process.lifecycle == "service":
-            what = f'"{ref}" is a service, which never ends'
-            yield Problem(what=what, path=f"done_when[{index}]", next="name finite processes")
+            yield Problem(f'"{ref}" is a service, which never ends', f"done_when[{index}]", "name finite processes")
     yield from _order_faults(experiment.order, table)
     for index, secret in enumerate(experiment.secrets):
         for number, ref in enumerate(secret.only):
@@ -184,7 +182,7 @@ def reference_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Ite
         for index, pod in enumerate(step.groups):
             if pod not in pods:
                 what, next_step = f'unknown group or lone process "{pod}"', name_hint(pod, pods)
-                yield Problem(what=what, path=f"prepare.{name}.groups[{index}]", next=next_step)
+                yield Problem(what, f"prepare.{name}.groups[{index}]", next_step)
     for kind in used_kinds(experiment.workload).values():
         yield from kind.faults(experiment)
     yield from table.problems
@@ -213,11 +211,10 @@ class _Table:
         if matches:
             choices = ", ".join(f"{entry.ref.pod}/{entry.ref.process}" for entry in matches)
             what = f'"{ref}" matches several processes: {choices}'
-            self.problems.append(Problem(what=what, path=path, next="name it as group/process"))
+            self.problems.append(Problem(what, path, "name it as group/process"))
         else:
             names = [name for name in self._by_name if "/" not in name]
-            what = f'unknown process "{ref}"'
-            self.problems.append(Problem(what=what, path=path, next=name_hint(ref, names)))
+            self.problems.append(Problem(f'unknown process "{ref}"', path, name_hint(ref, names)))
         return None
 
 
@@ -230,7 +227,7 @@ def _order_faults(order: Sequence[str], table: _Table) -> Iterator[Problem]:
         if entry is None:
             continue
         if entry.path in seen:
-            yield Problem(what=f'"{ref}" appears twice in the order', path=f"order[{index}]", next="remove one of them")
+            yield Problem(f'"{ref}" appears twice in the order', f"order[{index}]", "remove one of them")
         seen.add(entry.path)
 
 
@@ -245,7 +242,7 @@ def _circle_faults(graph: Mapping[str, Sequence[ProcessEntry]], entries: Sequenc
         first = cycle.index(next(entry for entry in entries if entry in cycle))
         trail = [*cycle[first:], *cycle[: first + 1]]
         what = f"processes wait for each other: {' -> '.join(str(entry.ref) for entry in trail)}"
-        yield Problem(what=what, path=f"{trail[0].path}.after", next="remove one of these waits")
+        yield Problem(what, f"{trail[0].path}.after", "remove one of these waits")
 
 
 def name_hint(name: str, choices: Sequence[str] | set[str]) -> str:
@@ -289,7 +286,7 @@ def symph_reference_faults(experiment: Experiment, entries: list[ProcessEntry]) 
                     if name.startswith("SYMPH_") and name not in known | {"SYMPH_METRICS"}:
                         what = f'"$({name})" is not a variable that symph sets'
                         step = hint(name, known, "see docs/variables.md; a service has the name that a process `binds`")
-                        yield Problem(what=what, path=path, next=step)
+                        yield Problem(what, path, step)
 
 
 # Fields of a process with texts in which $(NAME) stands for a variable.
@@ -314,10 +311,9 @@ def _faults(env: Mapping[str, EnvValue], path: str, others: Mapping[str, EnvValu
         here = f"{path}.{name}"
         if not _NAME.fullmatch(name):
             next_step = "use letters, digits, underscores, dots and dashes; do not begin with a digit"
-            yield Problem(what=f'"{name}" is not a valid name of a variable', path=here, next=next_step)
+            yield Problem(f'"{name}" is not a valid name of a variable', here, next_step)
         elif name in RESERVED:
-            what = f'"{name}" identifies the process; a spec cannot set it'
-            yield Problem(what=what, path=here, next="choose another name")
+            yield Problem(f'"{name}" identifies the process; a spec cannot set it', here, "choose another name")
         if isinstance(value, EnvSource):
             yield from _source_faults(value, here)
         elif "$(" in value:
@@ -334,13 +330,13 @@ def _reference_faults(name: str, value: str, env: Mapping[str, EnvValue], path: 
         if isinstance(other, str) and "$(" in other and reference_order(reference) >= reference_order(name):
             what = f'"{name}" refers to ' + ("itself" if reference == name else f'"{reference}", which is set later')
             next_step = "rename one of them: symph sets variables with references in the order of their names"
-            yield Problem(what=what, path=path, next=next_step)
+            yield Problem(what, path, next_step)
 
 
 def _source_faults(source: EnvSource, path: str) -> Iterator[Problem]:
     kinds = ("secret", "config", "field", "resource")
     yield from choice_faults(source, kinds, path, "a value needs exactly one source")
     if source.key is None and (source.secret is not None or source.config is not None):
-        yield Problem(what="the source has no `key`", path=path, next="add `key:`")
+        yield Problem("the source has no `key`", path, "add `key:`")
     elif source.key is not None and source.secret is None and source.config is None:
-        yield Problem(what="`key` is only for a Secret or ConfigMap", path=f"{path}.key", next="remove it")
+        yield Problem("`key` is only for a Secret or ConfigMap", f"{path}.key", "remove it")

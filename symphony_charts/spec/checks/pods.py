@@ -83,31 +83,28 @@ def image_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterato
     for path, image in [("image", experiment.image), *((f"{path}.image", one.image) for path, _, one in programs)]:
         if image and (re.search(r"\s|://", image)):
             step_out = "write it as [registry/]name[:tag][@digest], without blanks and https://"
-            yield Problem(what=f'"{image}" is not a valid image name', path=path, next=step_out)
+            yield Problem(f'"{image}" is not a valid image name', path, step_out)
     for path, name, program in programs:
         if not experiment.image and not program.image:
             next_step = f"set `{path}.image`, or `image` for the whole experiment"
-            yield Problem(what=f"{name} has no image", path=f"{path}.image", next=next_step)
+            yield Problem(f"{name} has no image", f"{path}.image", next_step)
         if program.cwd and not program.cwd.startswith("/"):
             what = f'"{program.cwd}" is not an absolute path, and a container needs one'
-            yield Problem(
-                what=what, path=f"{path}.cwd", next="write the whole path, from /; for local runs: `local.cwd`"
-            )
+            yield Problem(what, f"{path}.cwd", "write the whole path, from /; for local runs: `local.cwd`")
     for pod in pods_of(experiment).values():
         if pod.processes and not pod.is_finite and pod.settings.restart in ("never", "on-failure"):
             what = f"a cluster always restarts a pod of services; it does not allow `restart: {pod.settings.restart}`"
-            yield Problem(what=what, path=f"{pod.path}.restart", next="remove it, or make the process finite")
+            yield Problem(what, f"{pod.path}.restart", "remove it, or make the process finite")
 
 
 def _grouped_faults(entry: ProcessEntry) -> Iterator[Problem]:
     process, group = entry.process, entry.ref.pod
+    shared = f'belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
     for field in PodSettings.__struct_fields__:
         if getattr(process, field) != getattr(_POD_DEFAULTS, field):
-            what = f'`{field}` belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
-            yield Problem(what=what, path=f"{entry.path}.{field}", next=f"move it to groups.{group}.{field}")
+            yield Problem(f"`{field}` {shared}", f"{entry.path}.{field}", f"move it to groups.{group}.{field}")
     if process.local is not None and process.local.replicas is not None:
-        what = f'`replicas` belongs to a pod, and "{entry.ref.process}" shares its pod with group "{group}"'
-        yield Problem(what=what, path=f"{entry.path}.local.replicas", next=f"set groups.{group}.replicas")
+        yield Problem(f"`replicas` {shared}", f"{entry.path}.local.replicas", f"set groups.{group}.replicas")
 
 
 def _pool_faults(pod: Pod) -> Iterator[Problem]:
@@ -121,7 +118,7 @@ def _pool_faults(pod: Pod) -> Iterator[Problem]:
             other = next(iter(pools))
             what = f'group "{pod.name}" is one pod, but "{pools[other]}" asks for {other} and "{member}" for {pool}'
             path = f"{pod.path}.processes.{member}.assign_to.node_pool_name"
-            yield Problem(what=what, path=path, next="use one pool for all, or move one process out of the group")
+            yield Problem(what, path, "use one pool for all, or move one process out of the group")
 
 
 def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Iterator[Problem]:
@@ -129,17 +126,15 @@ def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Itera
     yield from small_faults(settings, least, path)
     if settings.replicas > _MOST_REPLICAS:
         what = f"{settings.replicas:,} replicas; an indexed Job allows at most {_MOST_REPLICAS:,}"
-        yield Problem(what=what, path=f"{path}.replicas", next="lower it")
+        yield Problem(what, f"{path}.replicas", "lower it")
     if settings.min_replicas is not None and settings.min_replicas > settings.replicas:
         what = f"min_replicas is {settings.min_replicas}, above `replicas`, {settings.replicas}"
-        yield Problem(what=what, path=f"{path}.min_replicas", next="raise `replicas`, or lower `min_replicas`")
+        yield Problem(what, f"{path}.min_replicas", "raise `replicas`, or lower `min_replicas`")
     if settings.restart == "always" and is_finite:
         what = "`restart: always` would restart a finite process forever"
-        next_step = "set `lifecycle: service`, or restart: on-failure or never"
-        yield Problem(what=what, path=f"{path}.restart", next=next_step)
+        yield Problem(what, f"{path}.restart", "set `lifecycle: service`, or restart: on-failure or never")
     if settings.until and is_finite:
-        what = "`until` is only for pods of services, and this pod is finite"
-        yield Problem(what=what, path=f"{path}.until", next="remove it")
+        yield Problem("`until` is only for pods of services, and this pod is finite", f"{path}.until", "remove it")
     yield from _label_faults(settings.labels, f"{path}.labels", with_values=True, ours=OUR_DOMAINS)
     yield from _label_faults(settings.annotations, f"{path}.annotations", with_values=False, ours=OUR_DOMAINS[:1])
     yield from _label_faults(settings.node_selector, f"{path}.node_selector", with_values=True)
@@ -151,32 +146,30 @@ def _settings_faults(settings: PodSettings, path: str, is_finite: bool) -> Itera
 def _toleration_faults(toleration: Toleration, path: str) -> Iterator[Problem]:
     if toleration.operator == "Exists" and toleration.value:
         what = "a toleration with `Exists` cannot have a value"
-        yield Problem(what=what, path=f"{path}.value", next="remove the value, or use operator Equal")
+        yield Problem(what, f"{path}.value", "remove the value, or use operator Equal")
     if not toleration.key and toleration.operator != "Exists":
-        yield Problem(
-            what="the toleration has no key", path=f"{path}.key", next="add `key:`, or operator Exists for all"
-        )
+        yield Problem("the toleration has no key", f"{path}.key", "add `key:`, or operator Exists for all")
     if toleration.seconds is not None and toleration.effect != "NoExecute":
         what = "`seconds` applies only to effect NoExecute"
-        yield Problem(what=what, path=f"{path}.seconds", next="remove it, or set effect: NoExecute")
+        yield Problem(what, f"{path}.seconds", "remove it, or set effect: NoExecute")
 
 
 def _command_faults(process: Process | Step, path: str) -> Iterator[Problem]:
     if process.cmds is not None and (process.command is not None or process.args is not None):
         other = "command" if process.command is not None else "args"
         what = f"a shell runs `cmds`, so `{other}` has no effect beside them"
-        yield Problem(what=what, path=f"{path}.cmds", next=f"keep `cmds`, or `{other}`")
+        yield Problem(what, f"{path}.cmds", f"keep `cmds`, or `{other}`")
     for field in ("command", "cmds"):
         if getattr(process, field) == []:
-            yield Problem(what=f"`{field}` is empty", path=f"{path}.{field}", next="set it, or remove it")
+            yield Problem(f"`{field}` is empty", f"{path}.{field}", "set it, or remove it")
     if isinstance(process, Process) and process.local is not None:
         local = process.local
         if local.cmds is not None and (local.command is not None or local.args is not None):
             what = "a shell runs `cmds` instead of a command"
-            yield Problem(what=what, path=f"{path}.local.cmds", next="keep `cmds`, or command and args")
+            yield Problem(what, f"{path}.local.cmds", "keep `cmds`, or command and args")
         elif local.args is not None and local.command is None and process.cmds is not None:
             what = "`args` belong to a command, and a local run uses `cmds`"
-            yield Problem(what=what, path=f"{path}.local.args", next="set `local.command` too, or remove `args`")
+            yield Problem(what, f"{path}.local.args", "set `local.command` too, or remove `args`")
     yield from _shell_faults(process, path)
 
 
@@ -196,7 +189,7 @@ def _count_faults(process: Process, path: str) -> Iterator[Problem]:
     if process.local is not None:
         yield from small_faults(process.local, {"replicas": 0, "gpus": 0}, f"{path}.local")
     if process.cwd is not None and not process.cwd:
-        yield Problem(what="`cwd` is empty", path=f"{path}.cwd", next="remove it to use the folder of the image")
+        yield Problem("`cwd` is empty", f"{path}.cwd", "remove it to use the folder of the image")
     if process.assign_to is not None:
         least = {"process_per_machine": 1, "cpu": 0, "memory_m": 0, "gpu_count": 0}
         yield from small_faults(process.assign_to, least, f"{path}.assign_to")
@@ -207,15 +200,14 @@ def small_faults(record: msgspec.Struct, least: Mapping[str, int], path: str) ->
     for field, bound in least.items():
         value = getattr(record, field)
         if value is not None and value < bound:
-            yield Problem(what=f"{value} is too low", path=f"{path}.{field}".lstrip("."), next=f"use at least {bound}")
+            yield Problem(f"{value} is too low", f"{path}.{field}".lstrip("."), f"use at least {bound}")
 
 
 def choice_faults(record: msgspec.Struct, fields: Sequence[str], path: str, what: str) -> Iterator[Problem]:
     """Yield a fault unless exactly one of `fields` of `record` is set."""
     given = [field for field in fields if getattr(record, field) is not None]
     if len(given) != 1:
-        what = f"{what}, not {' and '.join(given) or 'none'}"
-        yield Problem(what=what, path=path, next=f"keep one of {', '.join(fields)}")
+        yield Problem(f"{what}, not {' and '.join(given) or 'none'}", path, f"keep one of {', '.join(fields)}")
 
 
 def _label_faults(
@@ -225,12 +217,12 @@ def _label_faults(
         here = f"{path}.{key}"
         if not is_label_key(key):
             next_step = "use letters, digits, dashes and dots: name, or example.com/name"
-            yield Problem(what=f'"{key}" is not a valid key', path=here, next=next_step)
+            yield Problem(f'"{key}" is not a valid key', here, next_step)
         elif is_in_domain(key, ours) and key not in _TOLD:
-            yield Problem(what=f'"{key}" is reserved: symph sets it', path=here, next="use your own prefix")
+            yield Problem(f'"{key}" is reserved: symph sets it', here, "use your own prefix")
         if with_values and value and not LABEL_NAME.fullmatch(value):
             next_step = "use at most 63 letters, digits, dashes, dots and underscores"
-            yield Problem(what=f'"{value}" is not a valid value of a label', path=here, next=next_step)
+            yield Problem(f'"{value}" is not a valid value of a label', here, next_step)
 
 
 def is_label_key(key: str) -> bool:
@@ -271,19 +263,18 @@ def amount_faults(resource: str, amount: str, path: str) -> Iterator[Problem]:
     try:
         amount_of(resource, amount)
     except QuantityOverflowError:
-        yield Problem(
-            what=f'"{amount}" is more {resource} than Kubernetes can count',
-            path=path,
-            next=f"use at most {MOST // 1000 if resource == 'cpu' else MOST}",
-        )
+        most = MOST // 1000 if resource == "cpu" else MOST
+        yield Problem(f'"{amount}" is more {resource} than Kubernetes can count', path, f"use at most {most}")
     except ValueError:
-        yield Problem(what=f'"{amount}" is not an amount of {resource}', path=path, next=_meant(amount))
+        yield Problem(f'"{amount}" is not an amount of {resource}', path, _meant(amount))
     else:
+        # Source: pkg/apis/core/v1/helper, IsExtendedResourceName.
+        is_extended = "/" in resource and "kubernetes.io/" not in resource
         # Kubernetes reads a suffix without a number as zero; it is probably a typing error.
         if not any(character.isdigit() for character in amount):
-            yield Problem(what=f'"{amount}" is not an amount of {resource}', path=path, next=_FORM)
-        elif _is_counted(resource) and quantity(amount).denominator != 1:
-            yield Problem(what=f'"{amount}" of {resource} is not a whole number', path=path, next="1, 2, ...")
+            yield Problem(f'"{amount}" is not an amount of {resource}', path, _FORM)
+        elif is_extended and quantity(amount).denominator != 1:
+            yield Problem(f'"{amount}" of {resource} is not a whole number', path, "1, 2, ...")
 
 
 def _meant(amount: str) -> str:
@@ -300,12 +291,7 @@ def _meant(amount: str) -> str:
 def _log_faults(size: str, path: str) -> Iterator[Problem]:
     if size != UNLIMITED and not (is_quantity(size) and LEAST_LOG <= quantity(size) <= MOST):
         step = f'write it as "100Mi", at least {LEAST_LOG >> 10}Ki, or "{UNLIMITED}"'
-        yield Problem(what=f'"{size}" is not a size of a log', path=path, next=step)
-
-
-def _is_counted(resource: str) -> bool:
-    """Return True for an extended resource (pkg/apis/core/v1/helper, IsExtendedResourceName)."""
-    return "/" in resource and "kubernetes.io/" not in resource
+        yield Problem(f'"{size}" is not a size of a log', path, step)
 
 
 def _fields_faults(process: Process | Step, path: str) -> Iterator[Problem]:
@@ -314,12 +300,12 @@ def _fields_faults(process: Process | Step, path: str) -> Iterator[Problem]:
     for index, share in enumerate(process.pod_share if isinstance(process, Process) else ()):
         if share not in process.requests:
             what = f"a share of {share} needs a request, and this process requests no {share}"
-            yield Problem(what=what, path=f"{path}.pod_share[{index}]", next=f"add `requests.{share}`, or remove it")
+            yield Problem(what, f"{path}.pod_share[{index}]", f"add `requests.{share}`, or remove it")
     for name in process.requests.keys() & process.limits.keys():
         request, limit = process.requests[name], process.limits[name]
         if is_quantity(request) and is_quantity(limit) and quantity(request) > quantity(limit):
             what = f"requests {request} of {name}, above its limit of {limit}"
-            yield Problem(what=what, path=f"{path}.requests.{name}", next="raise the limit, or request less")
+            yield Problem(what, f"{path}.requests.{name}", "raise the limit, or request less")
 
 
 def _pod_faults(overlay: Mapping[str, object], path: str) -> Iterator[Problem]:
@@ -346,13 +332,11 @@ def _known(name: str) -> str:
 
 
 def _map_faults(amounts: Mapping[str, object], path: str) -> Iterator[Problem]:
-    for name, amount in amounts.items():
-        here = join(path, str(name))
-        if not is_label_key(str(name)):
-            yield Problem(
-                what=f'"{name}" is not a valid resource', path=here, next="use cpu, memory or vendor.com/name"
-            )
-        elif "/" not in str(name) and str(name) not in _STANDARD and not str(name).startswith("hugepages-"):
-            yield Problem(what=f'Kubernetes has no resource "{name}"', path=here, next=_known(str(name)))
+    for name, amount in ((str(key), value) for key, value in amounts.items()):
+        here = join(path, name)
+        if not is_label_key(name):
+            yield Problem(f'"{name}" is not a valid resource', here, "use cpu, memory or vendor.com/name")
+        elif "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
+            yield Problem(f'Kubernetes has no resource "{name}"', here, _known(name))
         else:
-            yield from amount_faults(str(name), str(amount), here)
+            yield from amount_faults(name, str(amount), here)

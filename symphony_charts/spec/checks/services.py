@@ -57,7 +57,7 @@ def network_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Itera
     for name in experiment.expose:
         if name not in exposed:
             next_step = hint(name, exposed, f"add `exposes: {name}` to a process")
-            yield Problem(what=f'no process exposes "{name}"', path=f"expose.{name}", next=next_step)
+            yield Problem(f'no process exposes "{name}"', f"expose.{name}", next_step)
 
 
 def _listened(entry: ProcessEntry) -> Iterator[tuple[str, str, int | None]]:
@@ -72,25 +72,24 @@ def _listener_faults(entry: ProcessEntry, listeners: dict[str, ProcessEntry]) ->
         yield from _name_faults(name, path)
         if port is not None and not 1 <= port <= _LAST_PORT:
             what = f'{port} is not a valid port of "{name}"'
-            yield Problem(what=what, path=path, next=f"use 1 to {_LAST_PORT}, or remove it to get a free port")
+            yield Problem(what, path, f"use 1 to {_LAST_PORT}, or remove it to get a free port")
         other = listeners.setdefault(name, entry)
         if other is not entry:
             what = f'both "{entry.ref}" and "{other.ref}" listen on "{name}"'
-            next_step = "use one process with `replicas`, or give each process its own service"
-            yield Problem(what=what, path=path, next=next_step)
+            yield Problem(what, path, "use one process with `replicas`, or give each process its own service")
         bound = entry.process.binds.get(name)
         if None not in (bound, port) and bound != port:
             what = f'"{name}" is bound on port {bound} and exposed on port {port}'
-            yield Problem(what=what, path=path, next="set the port in one place: a service has one port")
+            yield Problem(what, path, "set the port in one place: a service has one port")
 
 
 def _name_faults(name: str, path: str) -> Iterator[Problem]:
     if not SERVICE_NAME.fullmatch(name):
         next_step = "use lower-case letters, digits and dashes; begin with a letter, end with a letter or digit"
-        yield Problem(what=f'"{name}" is not a valid name of a service', path=path, next=next_step)
+        yield Problem(f'"{name}" is not a valid name of a service', path, next_step)
     elif len(name) > _SERVICE_LENGTH:
         what = f'the service "{name}" has {len(name)} characters; at most {_SERVICE_LENGTH} are allowed'
-        yield Problem(what=what, path=path, next="shorten it")
+        yield Problem(what, path, "shorten it")
 
 
 def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
@@ -98,14 +97,13 @@ def _connect_faults(entry: ProcessEntry, bound: set[str], listeners: Mapping[str
     for index, name in enumerate(entry.process.connects):
         path = f"{entry.path}.connects[{index}]"
         if name in seen:
-            yield Problem(what=f'"{name}" appears twice in `connects`', path=path, next="remove one of them")
+            yield Problem(f'"{name}" appears twice in `connects`', path, "remove one of them")
         elif name not in bound:
             meant = hint(name, bound)
             next_step = f"add `binds: {name}` to a process, or correct the name{f' ({meant})' if meant else ''}"
             if name in listeners:
                 next_step = f'add `binds: {name}` to "{listeners[name].ref}", which only exposes it'
-            what = f'process "{entry.ref}" connects to "{name}", but no process binds it'
-            yield Problem(what=what, path=path, next=next_step)
+            yield Problem(f'process "{entry.ref}" connects to "{name}", but no process binds it', path, next_step)
         seen.add(name)
 
 
@@ -117,7 +115,7 @@ def _pod_port_faults(entries: list[ProcessEntry]) -> Iterator[Problem]:
             other, where = taken.setdefault((entry.ref.pod, port), (name, entry)) if port is not None else (name, entry)
             if other != name:
                 what = f'port {port} of pod "{entry.ref.pod}" belongs to both "{name}" and "{other}"'
-                yield Problem(what=what, path=path, next=f'"{where.ref}" uses it: set another port, or none')
+                yield Problem(what, path, f'"{where.ref}" uses it: set another port, or none')
 
 
 def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]:
@@ -126,14 +124,14 @@ def _variable_faults(listeners: Mapping[str, ProcessEntry]) -> Iterator[Problem]
         if name.endswith("-bind") and name.removesuffix("-bind") in listeners:
             other = name.removesuffix("-bind")
             what = f'the services "{other}" and "{name}" would share a variable, {service_variable(name, "HOST")}'
-            yield Problem(what=what, path=entry.path, next="rename one of them")
+            yield Problem(what, entry.path, "rename one of them")
 
 
 def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterator[Problem]:
     low, high = experiment.port_range
     if not 1 <= low <= high <= _LAST_PORT:
         next_step = f"give the lowest and the highest port, 1 to {_LAST_PORT}"
-        yield Problem(what=f"{low} to {high} is not a range of ports", path="port_range", next=next_step)
+        yield Problem(f"{low} to {high} is not a range of ports", "port_range", next_step)
         return
     listened = [(name, port) for entry in entries for _, name, port in _listened(entry)]
     ports = {name: port for name, port in listened if port is not None}
@@ -142,7 +140,7 @@ def _range_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Iterat
     free = high - low + 1 - sum(low <= port <= high for port in fixed)
     if needed > free:
         what = f"{needed} services need a port, and only {free} are free in {low} to {high}"
-        yield Problem(what=what, path="port_range", next="widen `port_range`")
+        yield Problem(what, "port_range", "widen `port_range`")
 
 
 def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
@@ -153,10 +151,9 @@ def _probe_faults(probe: Probe, entry: ProcessEntry) -> Iterator[Problem]:
         if asked is not None:
             yield from _probe_port_faults(asked.port, entry, f"{path}.{kind}.port")
     if probe.exec is not None and not probe.exec.command:
-        yield Problem(what="the probe's command is empty", path=f"{path}.exec.command", next="set the command to run")
+        yield Problem("the probe's command is empty", f"{path}.exec.command", "set the command to run")
     if probe.http is not None and not probe.http.path.startswith("/"):
-        what = f'"{probe.http.path}" is not a path of a URL'
-        yield Problem(what=what, path=f"{path}.http.path", next="begin it with /")
+        yield Problem(f'"{probe.http.path}" is not a path of a URL', f"{path}.http.path", "begin it with /")
     smallest = {"initial_delay": 0, "period": 1, "timeout": 1, "failures": 1, "successes": 1}
     yield from small_faults(probe, smallest, path)
 
@@ -175,13 +172,12 @@ def _overlay_probe_faults(entry: ProcessEntry) -> Iterator[Problem]:
 def _probe_port_faults(port: int | str, entry: ProcessEntry, path: str) -> Iterator[Problem]:
     if isinstance(port, int):
         if not 1 <= port <= _LAST_PORT:
-            yield Problem(what=f"{port} is not a valid port", path=path, next=f"use 1 to {_LAST_PORT}")
+            yield Problem(f"{port} is not a valid port", path, f"use 1 to {_LAST_PORT}")
         return
     own = [*entry.process.binds, *entry.process.exposes]
     if port not in own:
         next_step = hint(port, own, "use a number, or a service of this process")
-        what = f'process "{entry.ref}" does not listen on a service "{port}"'
-        yield Problem(what=what, path=path, next=next_step)
+        yield Problem(f'process "{entry.ref}" does not listen on a service "{port}"', path, next_step)
 
 
 _MODE = re.compile(r"0?[0-7]{3}", re.ASCII)
@@ -194,8 +190,7 @@ def storage_faults(experiment: Experiment, entries: list[ProcessEntry]) -> Itera
     for name, volume in experiment.volumes.items():
         yield from _volume_faults(volume, f"volumes.{name}")
     ours = {CONFIG_DIR} if experiment.configs else set()
-    if experiment.secrets:
-        ours.add(SECRETS_DIR)
+    ours |= {SECRETS_DIR} if experiment.secrets else set()
     ours |= {at.rstrip("/") for secret in experiment.secrets for at in secret.also_at}
     for entry in entries:
         if entry.process.mounts:
@@ -216,25 +211,24 @@ def _mount_faults(
         here = f"{path}[{index}]"
         if mount.volume not in volumes:
             next_step = hint(mount.volume, volumes, "declare it under `volumes:`, or describe it in the mount")
-            yield Problem(what=f'unknown volume "{mount.volume}"', path=f"{here}.volume", next=next_step)
+            yield Problem(f'unknown volume "{mount.volume}"', f"{here}.volume", next_step)
         yield from _place_faults(mount.at, f"{here}.at", seen, ours)
-        if mount.sub_path is not None and not _stays_inside(mount.sub_path):
+        sub_path = PurePosixPath(mount.sub_path or "")
+        if sub_path.is_absolute() or ".." in sub_path.parts:
             next_step = "use a path relative to the volume, without .."
-            yield Problem(what=f'"{mount.sub_path}" leads out of the volume', path=f"{here}.sub_path", next=next_step)
+            yield Problem(f'"{mount.sub_path}" leads out of the volume', f"{here}.sub_path", next_step)
 
 
 def _place_faults(place: str, path: str, seen: set[str], ours: Collection[str] = ()) -> Iterator[Problem]:
     """Yield faults of the mount path `place` and add it to `seen`."""
     at = place.rstrip("/")
     if not _is_absolute(place) or ":" in place:
-        what = f'"{place}" is not an absolute path'
-        yield Problem(what=what, path=path, next="write the whole path, from /, without .. and colons")
+        yield Problem(f'"{place}" is not an absolute path', path, "write the whole path, from /, without .. and colons")
     elif not at:
-        what = "a volume cannot be the root folder of a machine"
-        yield Problem(what=what, path=path, next="mount it at a folder below /")
+        yield Problem("a volume cannot be the root folder of a machine", path, "mount it at a folder below /")
     elif at in seen:
         owner = " of symph" if at in ours else ""
-        yield Problem(what=f'"{at}" is already a mount point{owner}', path=path, next="choose another path")
+        yield Problem(f'"{at}" is already a mount point{owner}', path, "choose another path")
     seen.add(at)
 
 
@@ -243,20 +237,16 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
         case NfsVolume():
             yield from _path_faults(volume.path, f"{path}.path")
             if not volume.server:
-                yield Problem(
-                    what="the server has no name", path=f"{path}.server", next="name the host that exports it"
-                )
+                yield Problem("the server has no name", f"{path}.server", "name the host that exports it")
         case HostPathVolume():
             yield from _path_faults(volume.path, f"{path}.path")
             if volume.kind not in _HOST_PATH_KINDS:
                 next_step = hint(volume.kind, _HOST_PATH_KINDS, f"use one of: {', '.join(_HOST_PATH_KINDS[1:])}")
-                yield Problem(what=f'"{volume.kind}" is not a kind of host path', path=f"{path}.kind", next=next_step)
+                yield Problem(f'"{volume.kind}" is not a kind of host path', f"{path}.kind", next_step)
         case DeviceVolume():
             yield from _path_faults(volume.path, f"{path}.path")
             if not _PERM.fullmatch(volume.perm):
-                yield Problem(
-                    what=f'"{volume.perm}" is not a permission', path=f"{path}.perm", next="use letters of rwm"
-                )
+                yield Problem(f'"{volume.perm}" is not a permission', f"{path}.perm", "use letters of rwm")
         case ClaimVolume():
             yield from object_name_faults(volume.claim, f"{path}.claim")
         case SecretVolume():
@@ -269,12 +259,10 @@ def _volume_faults(volume: AnyVolume, path: str) -> Iterator[Problem]:
             if volume.size is not None:
                 yield from amount_faults("storage", volume.size, f"{path}.size")
         case GitVolume():
-            fault = repository_fault(volume.repository, f"{path}.repository")
-            if fault:
+            if fault := repository_fault(volume.repository, f"{path}.repository"):
                 yield fault
             if volume.revision.startswith("-"):
-                what = "a revision cannot begin with a dash"
-                yield Problem(what=what, path=f"{path}.revision", next="give a branch, tag or commit")
+                yield Problem("a revision cannot begin with a dash", f"{path}.revision", "give a branch, tag or commit")
 
 
 def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
@@ -283,9 +271,7 @@ def _config_faults(config: ConfigFile, path: str) -> Iterator[Problem]:
         try:
             base64.b64decode(config.base64, validate=True)
         except binascii.Error:
-            yield Problem(
-                what="the content is not base64", path=f"{path}.base64", next="encode the file again, or use `file:`"
-            )
+            yield Problem("the content is not base64", f"{path}.base64", "encode the file again, or use `file:`")
     yield from _mode_faults(config.mode, f"{path}.mode")
 
 
@@ -295,48 +281,40 @@ def _secret_faults(experiment: Experiment) -> Iterator[Problem]:
     source = experiment.secret_source
     if source.source == "external" and not source.store:
         what = "external secrets need the name of a SecretStore"
-        yield Problem(
-            what=what, path="secret_source.store", next="set it; for a ClusterSecretStore, also is_cluster_store: true"
-        )
+        yield Problem(what, "secret_source.store", "set it; for a ClusterSecretStore, also is_cluster_store: true")
     for index, secret in enumerate(experiment.secrets):
         key = key_of(secret)
         yield from _key_faults(key, f"secrets[{index}]", "key of a Secret")
         first = seen.setdefault(key, index)
         if first != index:
             what = f'"{key}" would be the key of two files, "{experiment.secrets[first].file}" and "{secret.file}"'
-            yield Problem(what=what, path=f"secrets[{index}]", next="give one of them another `key:`")
+            yield Problem(what, f"secrets[{index}]", "give one of them another `key:`")
         for number, at in enumerate(secret.also_at):
             path = f"secrets[{index}].also_at[{number}]"
             yield from _place_faults(at, path, places)
             if any(f"{at.rstrip('/')}/".startswith(f"{folder}/") for folder in (CONFIG_DIR, SECRETS_DIR)):
                 what = f'"{at}" is in a folder that symph uses'
-                yield Problem(what=what, path=path, next="choose another path, or use the file at its default path")
+                yield Problem(what, path, "choose another path, or use the file at its default path")
 
 
 def _key_faults(name: str, path: str, what: str) -> Iterator[Problem]:
-    if not FILE_KEY.fullmatch(name) or name in (".", "..") or name.startswith(".."):
+    if not FILE_KEY.fullmatch(name) or name == "." or name.startswith(".."):
         next_step = "use at most 253 letters, digits, dots, dashes and underscores"
-        yield Problem(what=f'"{name}" is not a valid {what}', path=path, next=next_step)
+        yield Problem(f'"{name}" is not a valid {what}', path, next_step)
 
 
 def _mode_faults(mode: str | None, path: str) -> Iterator[Problem]:
     if mode is not None and not _MODE.fullmatch(mode):
-        yield Problem(what=f'"{mode}" is not a file mode', path=path, next='write it in octal digits, as in "0644"')
+        yield Problem(f'"{mode}" is not a file mode', path, 'write it in octal digits, as in "0644"')
 
 
 def _path_faults(path: str, where: str) -> Iterator[Problem]:
     if not _is_absolute(path):
-        yield Problem(
-            what=f'"{path}" is not an absolute path', path=where, next="write the whole path, from /, without .."
-        )
+        yield Problem(f'"{path}" is not an absolute path', where, "write the whole path, from /, without ..")
 
 
 def _is_absolute(path: str) -> bool:
     return path.startswith("/") and ".." not in PurePosixPath(path).parts
-
-
-def _stays_inside(path: str) -> bool:
-    return not path.startswith("/") and ".." not in PurePosixPath(path).parts
 
 
 _ADDRESS = re.compile(r"https?://[^\s/]+(?:/\S*)?")
@@ -349,19 +327,18 @@ def chart_faults(experiment: Experiment, _: list[ProcessEntry]) -> Iterator[Prob
     version = about.app_version
     if version is not None and not LABEL_NAME.fullmatch(version.replace("+", "_")):
         next_step = "use at most 63 letters, digits, dashes, dots, underscores and plus signs"
-        yield Problem(what=f'"{version}" is not a valid version', path="chart.app_version", next=next_step)
+        yield Problem(f'"{version}" is not a valid version', "chart.app_version", next_step)
     for path, address in _addresses(about):
         if not _ADDRESS.fullmatch(address):
-            yield Problem(what=f'"{address}" is not an address', path=path, next="begin with https://")
+            yield Problem(f'"{address}" is not an address', path, "begin with https://")
         elif (fault := address_fault(address, path)) is not None:
             yield fault
     for number, maintainer in enumerate(about.maintainers):
         path = f"chart.maintainers[{number}]"
         if not maintainer.name.strip():
-            yield Problem(what="a maintainer has no name", path=f"{path}.name", next="give it")
+            yield Problem("a maintainer has no name", f"{path}.name", "give it")
         if maintainer.email is not None and not _MAIL.fullmatch(maintainer.email):
-            what = f'"{maintainer.email}" is not an email address'
-            yield Problem(what=what, path=f"{path}.email", next="write name@example.org")
+            yield Problem(f'"{maintainer.email}" is not an email address', f"{path}.email", "write name@example.org")
 
 
 def _addresses(about: ChartSettings) -> Iterator[tuple[str, str]]:
