@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,8 @@ from tests.waiting import eventually
 
 
 @pytest.fixture(autouse=True)
-def runs_end(private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    need_tool("tmux")
+def program_on_path(here: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    yield
-    for run in live_runs():
-        local_run.down(run)
 
 
 def spec(folder: Path, text: str) -> str:

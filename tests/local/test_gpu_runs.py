@@ -21,7 +21,7 @@ from symphony_charts.spec.pods import allocate
 from tests.local.nvidia import gpu, install
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 
-pytestmark = pytest.mark.usefixtures("tmux", "gpus")
+pytestmark = pytest.mark.usefixtures("here", "gpus")
 
 SHOW = "import os; print(os.environ.get('CUDA_VISIBLE_DEVICES', 'unset'), flush=True); input()"
 TRAIN = python(SHOW, gpus=1)

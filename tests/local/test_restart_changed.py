@@ -19,7 +19,7 @@ from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 from tests.local.runs import wrapper_pids as wrappers
 
-pytestmark = pytest.mark.usefixtures("tmux")
+pytestmark = pytest.mark.usefixtures("here")
 
 SAY = "import os; print('v' + os.environ.get('V', '-'), flush=True); input()"
 

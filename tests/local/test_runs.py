@@ -23,7 +23,7 @@ from tests.local.runs import failure_of, log_of, python, start, supervisor_pid, 
 from tests.namespace import run_alone
 from tests.waiting import is_alive
 
-pytestmark = pytest.mark.usefixtures("tmux")
+pytestmark = pytest.mark.usefixtures("here")
 
 # Listens on the service x until it is stopped.
 SERVE = """

@@ -36,7 +36,7 @@ from tests.damage import ODD, places, spoil
 from tests.local.runs import log_of, python, start, supervisor_pid, tmux_pid, until, wrapper_pids
 from tests.waiting import is_alive
 
-pytestmark = pytest.mark.usefixtures("tmux")
+pytestmark = pytest.mark.usefixtures("here")
 
 MAIN = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
 SAY = python("print('hello', flush=True); input()", grace_period=1)
