@@ -166,6 +166,11 @@ def test_no_upgrade_changes_an_immutable_field_or_begins_an_idle_run() -> None:
     assert counts["new runs"] > counts["pairs"] / 10
 
 
+def _with_args(*args: object) -> dict[str, object]:
+    """Return values with these arguments of the agent."""
+    return {"groups": {"agent": {"containers": {"agent": {"args": list(args)}}}}}
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -179,6 +184,7 @@ def test_no_upgrade_changes_an_immutable_field_or_begins_an_idle_run() -> None:
         ({"services": {"replay-server": {"port": 7001}}}, {"services": {"replay-server": {"port": "7001"}}}),
         ({"groups": {"agent": {"replicas": 3}}}, {"groups": {"agent": {"replicas": "3"}}}),
         ({"podAnnotations": {"a": True}}, {"podAnnotations": {"a": "true"}}),
+        (_with_args(1.5, 7), _with_args("1.5", "7")),
     ],
 )
 def test_a_run_does_not_depend_on_what_no_pod_sees(before: dict[str, object], after: dict[str, object]) -> None:
@@ -192,8 +198,10 @@ def test_a_run_does_not_depend_on_what_no_pod_sees(before: dict[str, object], af
         {"podAnnotations": {"a": "b"}},
         {"runKey": "2"},
         {"services": {"replay-server": {"port": 7009}}},
-        {"groups": {"agent": {"containers": {"agent": {"args": ["a,b"]}}}}},
-        {"groups": {"agent": {"containers": {"agent": {"args": ["a", "b"]}}}}},
+        _with_args("a,b"),
+        _with_args("a", "b"),
+        _with_args("a:7"),
+        _with_args("01"),
         {"serviceAccount": {"name": "other"}},
         {"global": {"imageRegistry": "mirror"}},
         {"conductor": {"image": {"tag": "other"}}},
@@ -204,7 +212,9 @@ def test_a_run_depends_on_what_its_pods_see(changed: dict[str, object]) -> None:
     others: list[dict[str, object]] = [
         {},
         {"podLabels": {"a": "c"}},
-        {"groups": {"agent": {"containers": {"agent": {"args": ["a", "", "b"]}}}}},
+        _with_args("a", "", "b"),
+        _with_args('a:"7"'),
+        _with_args("1"),
     ]
     assert _run(changed) not in [_run(other) for other in others]
 

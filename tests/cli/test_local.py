@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
-from symphony_charts.local import up as local_run
 from symphony_charts.local.run_files import write_json
 from symphony_charts.local.run_state import write_record
-from symphony_charts.local.runs import Run, live_runs, runs_of
+from symphony_charts.local.runs import Run, runs_of
 from symphony_charts.system import remover
 from tests.local.records import plan_of
 
@@ -42,13 +39,9 @@ def spec(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def running(spec: Path) -> Iterator[Path]:
-    if shutil.which("tmux") is None:
-        pytest.skip("tmux is not installed")
+def running(here: None, spec: Path) -> Path:
     assert symph("up", str(spec)) == 0
-    yield spec
-    for run in live_runs():
-        local_run.down(run)
+    return spec
 
 
 def test_the_environment_can_be_sourced(running: Path, capsys: pytest.CaptureFixture[str]) -> None:

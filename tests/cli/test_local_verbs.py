@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,8 @@ from tests.waiting import eventually
 
 
 @pytest.fixture(autouse=True)
-def runs_end(private_places: Path, need_tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    need_tool("tmux")
+def program_on_path(here: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    yield
-    for run in live_runs():
-        local_run.down(run)
 
 
 def spec(folder: Path, text: str) -> str:
@@ -114,12 +109,6 @@ def test_down_ends_the_run_and_says_which(tmp_path: Path) -> None:
     symph("up", spec(tmp_path, FOREVER))
     assert symph("down", "-o", "name").stdout == "exp\n"
     assert symph("ls", "-o", "name").stdout == ""
-
-
-def test_down_of_something_that_does_not_run_is_not_found() -> None:
-    done = symph("down", "nothing")
-    assert done.returncode == 8
-    assert 'experiment "nothing" does not run here' in done.stderr
 
 
 def test_a_second_up_keeps_the_run_and_force_replaces_it(tmp_path: Path) -> None:

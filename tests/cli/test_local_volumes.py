@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from symphony_charts.cli.parser import SymphonyParser
-from symphony_charts.local import up as local_run
 from symphony_charts.local.plan.mounts import DATA
 from symphony_charts.local.runs import live_runs
 from symphony_charts.system import remover
@@ -62,10 +61,8 @@ def spec(folder: Path, text: str) -> str:
     return str(path)
 
 
-def test_files_in_a_claim_remain_for_the_next_run(
-    said: Callable[..., tuple[int, str, str]], tmp_path: Path, need_tool: Callable[[str], str]
-) -> None:
-    need_tool("tmux")
+@pytest.mark.usefixtures("here")
+def test_files_in_a_claim_remain_for_the_next_run(said: Callable[..., tuple[int, str, str]], tmp_path: Path) -> None:
     path = spec(tmp_path, SPEC)
     claims = state_dir() / "claims" / "exp"
     status, _, errors = said("up", path, "--wait")
@@ -87,27 +84,23 @@ def test_files_in_a_claim_remain_for_the_next_run(
     assert (claims / "ckpt" / DATA / "model").exists()
 
 
+@pytest.mark.usefixtures("here")
 def test_a_volume_in_use_is_not_removed_and_says_by_whom(
-    said: Callable[..., tuple[int, str, str]], tmp_path: Path, need_tool: Callable[[str], str]
+    said: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
-    need_tool("tmux")
     assert said("up", spec(tmp_path, FOREVER))[0] == 0
-    try:
-        assert "by exp" in said("local", "volumes")[1]
-        status, _, errors = said("local", "volumes", "--remove", "ckpt", "--yes")
-        assert (status, "exp/ckpt (by exp)" in errors, "next: symph down exp" in errors) == (7, True, True)
-        assert (state_dir() / "claims" / "exp" / "ckpt" / DATA).is_dir()
-        status, _, errors = said("delete", "exp", "--volumes", "--yes")
-        assert (status, (state_dir() / "claims" / "exp").exists()) == (0, False)
-    finally:
-        for run in live_runs():
-            local_run.down(run)
+    assert "by exp" in said("local", "volumes")[1]
+    status, _, errors = said("local", "volumes", "--remove", "ckpt", "--yes")
+    assert (status, "exp/ckpt (by exp)" in errors, "next: symph down exp" in errors) == (7, True, True)
+    assert (state_dir() / "claims" / "exp" / "ckpt" / DATA).is_dir()
+    status, _, errors = said("delete", "exp", "--volumes", "--yes")
+    assert (status, (state_dir() / "claims" / "exp").exists()) == (0, False)
 
 
+@pytest.mark.usefixtures("here")
 def test_a_damaged_plan_keeps_its_volumes_and_other_experiments_end(
-    said: Callable[..., tuple[int, str, str]], tmp_path: Path, need_tool: Callable[[str], str]
+    said: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
-    need_tool("tmux")
     for name in ("bad", "good"):
         assert said("up", spec(tmp_path, FOREVER.replace("exp", name)))[0] == 0
     [plan] = (state_dir() / "local" / "bad").glob("*/plan.json")

@@ -12,14 +12,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from symphony_charts.cli import output
 from symphony_charts.cli.main import main
-from symphony_charts.local import up
 from symphony_charts.local.runs import find_run, live_runs
 from tests.cli.own_tmux import Own
 from tests.local.runs import log_of, until
@@ -34,12 +33,7 @@ processes:
 LONG = "name: e\nprocesses: {p: {cmds: ['echo up; exec sleep 300']}}\n"
 
 
-@pytest.fixture(autouse=True)
-def tmux(need_tool: Callable[[str], str]) -> Iterator[None]:
-    need_tool("tmux")
-    yield
-    for run in live_runs():
-        up.down(run)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 def write(folder: Path, text: str) -> str:

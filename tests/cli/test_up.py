@@ -16,7 +16,6 @@ import pytest
 
 from symphony_charts.cli.main import main
 from symphony_charts.local import tmux_client
-from symphony_charts.local import up as local_run
 from symphony_charts.local.runs import find_run, live_runs, runs_of
 from symphony_charts.system.file_locks import experiment_lock
 from tests.local.runs import log_of, supervisor_pid, until, wrapper_pid
@@ -30,12 +29,7 @@ processes:
 """
 
 
-@pytest.fixture(autouse=True)
-def runs_end(private_places: Path, need_tool: Callable[[str], str]) -> Iterator[None]:
-    need_tool("tmux")
-    yield
-    for run in live_runs():
-        local_run.down(run)
+pytestmark = pytest.mark.usefixtures("here")
 
 
 class Watching:

@@ -16,7 +16,6 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local import up as local_run
 from symphony_charts.local.run_files import read_json
 from symphony_charts.local.runs import Run
-from tests.local.conftest import tmux  # noqa: F401 - a fixture
 from tests.local.mounts.test_placing import attempt, check_case
 from tests.local.runs import log_of, start, supervisor_pid, until
 from tests.local.test_mounts import FOREVER, SCRATCH, mounted
@@ -43,7 +42,7 @@ def test_runs_that_make_and_remove_the_same_mount_points_never_disturb_each_othe
     assert attempt(tmp_path, "8", "8", cases="race_cases") == {"faults": [], "left": []}
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_what_an_editor_saves_meanwhile_is_seen(tmp_path: Path) -> None:
     (tmp_path / "code").write_text("old")
     process = {"cmds": ["while [ ! -e go ]; do sleep 0.05; done; cat code"], **mounted(tmp_path / "out")}
@@ -55,7 +54,7 @@ def test_what_an_editor_saves_meanwhile_is_seen(tmp_path: Path) -> None:
     assert log_of(run, "a") == "new"
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_the_mount_point_of_a_run_that_was_killed_goes_with_the_next_run(tmp_path: Path) -> None:
     at = tmp_path / "out"
     run = start(tmp_path, "first", volumes=SCRATCH, processes={"a": {**FOREVER, **mounted(at)}})
@@ -68,7 +67,7 @@ def test_the_mount_point_of_a_run_that_was_killed_goes_with_the_next_run(tmp_pat
     assert not at.exists()
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_mount_point_into_which_somebody_wrote_is_left_to_them(tmp_path: Path) -> None:
     at = tmp_path / "out"
     run = start(tmp_path, volumes=SCRATCH, processes={"a": {**FOREVER, **mounted(at)}})
@@ -77,7 +76,7 @@ def test_a_mount_point_into_which_somebody_wrote_is_left_to_them(tmp_path: Path)
     assert (at / "theirs").read_text() == "keep"
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_an_existing_folder_is_no_mount_point_of_ours(tmp_path: Path) -> None:
     at = tmp_path / "out"
     at.mkdir()
@@ -86,7 +85,7 @@ def test_an_existing_folder_is_no_mount_point_of_ours(tmp_path: Path) -> None:
     assert at.is_dir()
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_volume_above_the_run_itself_hides_none_of_its_files(tmp_path: Path, private_places: Path) -> None:
     (tmp_path / "host").mkdir()
     volumes = {"home": {"type": "host_path", "path": str(tmp_path / "host")}, **SCRATCH}
@@ -101,7 +100,7 @@ def test_a_volume_above_the_run_itself_hides_none_of_its_files(tmp_path: Path, p
     assert sorted(path.name for path in (tmp_path / "host").iterdir()) == ["x"]
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_another_mount_point_needs_a_new_run_and_another_volume_does_not(tmp_path: Path) -> None:
     volumes = {"v": {"type": "empty_dir"}, "w": {"type": "empty_dir"}}
 
@@ -120,7 +119,7 @@ def test_another_mount_point_needs_a_new_run_and_another_volume_does_not(tmp_pat
         begin(tmp_path, **spec("w", "other"))
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_what_all_processes_share_is_mounted_once(tmp_path: Path) -> None:
     (tmp_path / "set").mkdir()
     volumes = {"set": {"type": "host_path", "path": str(tmp_path / "set")}}

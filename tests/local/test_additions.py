@@ -21,7 +21,7 @@ from symphony_charts.spec.pods import allocate
 from tests.local.runs import log_of, python, start, supervisor_pid, until
 from tests.waiting import is_alive
 
-pytestmark = pytest.mark.usefixtures("tmux")
+pytestmark = pytest.mark.usefixtures("here")
 
 STAY = python("import os; print('up', os.environ['SYMPH_REPLICAS'], flush=True); input()", grace_period=1)
 SERVE = {"cmds": ["exec python3 -m http.server $$SYMPH_BOARD_PORT --bind $$SYMPH_BOARD_BIND_HOST"], "binds": "board"}

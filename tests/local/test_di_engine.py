@@ -34,7 +34,7 @@ else:
 """
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_every_process_finds_its_rank_and_its_peers(tmp_path: Path) -> None:
     processes = {"learner": python(DITASK), "collector": python(DITASK, replicas=2)}
     run = start(tmp_path, processes=processes, compat="di-engine")

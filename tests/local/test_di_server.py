@@ -80,7 +80,7 @@ class Server:
 
 
 @pytest.fixture
-def run(tmp_path: Path, tmux: None) -> Iterator[Run]:
+def run(tmp_path: Path, here: None) -> Iterator[Run]:
     started = start(tmp_path, **job())
     until(lambda: all("listens" in log_of(started, name) for name in ("collector-0", "collector-1", "learner")))
     yield started

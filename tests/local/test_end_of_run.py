@@ -48,7 +48,7 @@ def test_what_goes_on_is_what_the_spec_says(seed: int, tmp_path: Path) -> None:
     assert alive_after_end(drawn(seed), tmp_path) == lasting
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("seed", range(0, CASES, 10))
 def test_what_goes_on_in_tmux_is_what_the_decisions_say(seed: int, tmp_path: Path) -> None:
     data = drawn(seed)
@@ -61,7 +61,7 @@ def test_what_goes_on_in_tmux_is_what_the_decisions_say(seed: int, tmp_path: Pat
     assert alive(run) == set()
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_after_the_end_its_result_is_known_and_a_service_goes_on_until_down(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -90,7 +90,7 @@ def test_after_the_end_its_result_is_known_and_a_service_goes_on_until_down(
     assert after.ended_with_run == ("replay",)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_services_linger_after_a_failure_and_down_does_not_wait_for_them(tmp_path: Path) -> None:
     fails = python("import time; time.sleep(0.5); raise SystemExit(4)", retries=0)
     run = start(tmp_path, processes={"a": fails, "b": FOREVER, "s": SERVICE}, linger=300)
@@ -100,7 +100,7 @@ def test_services_linger_after_a_failure_and_down_does_not_wait_for_them(tmp_pat
     assert (run.is_live, run.state().phase, local_run.exit_status(run)) == (False, "failed", 4)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_up_waits_until_services_have_lingered_and_run_leaves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -117,7 +117,7 @@ def test_up_waits_until_services_have_lingered_and_run_leaves_nothing(
     assert alive(find_run("exp")) == set()
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_run_keeps_its_result_when_its_services_are_lost(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": SOON, "board": BOARD})
     local_run.wait(run)
@@ -131,7 +131,7 @@ def test_a_run_keeps_its_result_when_its_services_are_lost(tmp_path: Path) -> No
     assert status.instances[1].phase == "lost"
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_what_stays_of_another_folder_is_not_ended_by_up(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     processes = {"a": SOON, "board": BOARD}
@@ -141,7 +141,7 @@ def test_what_stays_of_another_folder_is_not_ended_by_up(tmp_path: Path) -> None
     assert alive(find_run("exp")) == {"board"}
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_gpus_of_what_has_ended_are_free_and_a_killed_supervisor_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, private_places: Path
 ) -> None:

@@ -92,7 +92,7 @@ SEES = python(
 )
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_names_that_no_shell_can_set_reach_the_process(tmp_path: Path) -> None:
     processes = {
         "plain": {**SEES, "env": ODD},

@@ -91,7 +91,7 @@ def with_volume(folder: Path, name: str = "exp", revision: str = "main", **more:
     return start(folder, name, volumes={"code": volume}, processes={"a": process})
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_process_sees_the_checkout_at_its_mount_and_the_run_keeps_the_commit(
     repository: Path, tmp_path: Path
 ) -> None:
@@ -103,7 +103,7 @@ def test_a_process_sees_the_checkout_at_its_mount_and_the_run_keeps_the_commit(
     until(lambda: not (run.folder / "volumes").exists())
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_every_replica_has_a_checkout_of_its_own(repository: Path, tmp_path: Path) -> None:
     run = with_volume(tmp_path, replicas=3)
     assert up.wait(run) == 0
@@ -111,7 +111,7 @@ def test_every_replica_has_a_checkout_of_its_own(repository: Path, tmp_path: Pat
     assert git(repository, "status", "--porcelain") == ""
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_past_run_is_replayed_from_its_commit(repository: Path, tmp_path: Path) -> None:
     run = with_volume(tmp_path)
     up.wait(run)
@@ -122,7 +122,7 @@ def test_a_past_run_is_replayed_from_its_commit(repository: Path, tmp_path: Path
     assert volume.revision == before
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_nothing_starts_when_the_revision_is_not_there(repository: Path, tmp_path: Path, private_places: Path) -> None:
     with pytest.raises(ToolFailed, match="no revision"):
         with_volume(tmp_path, revision="gone")
@@ -131,7 +131,7 @@ def test_nothing_starts_when_the_revision_is_not_there(repository: Path, tmp_pat
         load_saved(Run(private_places / "state" / "local" / "exp" / "r"))
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_another_revision_needs_a_new_run(repository: Path, tmp_path: Path) -> None:
     process = {**python("input()"), "mounts": [{"volume": "code", "at": "/mnt"}]}
     volume = {"type": "git", "repository": str(repository), "revision": "main"}

@@ -7,7 +7,6 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
@@ -56,10 +55,6 @@ LIVENESS = {"periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 1}
 PATIENT = {"periodSeconds": 1, "failureThreshold": 3}
 
 
-def health(role: Literal["ready", "alive", "started"] = "ready", **more: int) -> Health:
-    return Health(Check(kind="tcp", role=role, **more))  # type: ignore[arg-type]  # thresholds only
-
-
 def ready(run: Run) -> bool:
     return run.state().processes[0].ready
 
@@ -68,21 +63,14 @@ def exists(name: str) -> dict[str, object]:
     return {"exec": {"command": ["test", "-e", name]}}
 
 
-@pytest.mark.parametrize(("role", "begins"), [("ready", False), ("alive", True), ("started", False)])
-def test_a_check_begins_with_the_answer_of_the_kubelet(
-    role: Literal["ready", "alive", "started"], begins: bool
-) -> None:
-    assert health(role).passes is begins
-
-
 def test_an_answer_changes_after_enough_tries_in_a_row_only() -> None:
-    one = health(failures=3, successes=2)
+    one = Health(Check(kind="tcp", role="ready", failures=3, successes=2))
     settled = [one.note(passed) for passed in (True, False, True, True, False, False, True, False, False, False)]
     assert settled == [False, False, False, True, False, False, False, False, False, True]
     assert one.passes is False
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_ready_process_becomes_unready_and_ready_again(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python("input()"), "ready": {**exists("up"), **QUICK}}})
     until(lambda: run_status(run).instances[0].reason == "not ready: exit status 1")
@@ -96,7 +84,7 @@ def test_a_ready_process_becomes_unready_and_ready_again(tmp_path: Path) -> None
     assert run.state().processes[0].restarts == 0
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
     ("answer", "is_ready"),
     [("204", True), ("302 http://127.0.0.99:1/", True), ("404", False), ("302 /else", False), ("301 /", False)],
@@ -109,7 +97,7 @@ def test_http_answers_count_as_for_the_kubelet(tmp_path: Path, answer: str, is_r
     assert ready(run) is is_ready
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_https_is_asked_without_regard_to_who_signed(tmp_path: Path) -> None:
     x509 = pytest.importorskip("cryptography.x509")
     from cryptography.hazmat.primitives import hashes, serialization
@@ -135,7 +123,7 @@ def unready(run: Run) -> str:
     return run.state().processes[0].unready
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("200")
     probe = {"httpGet": {"port": "x", "httpHeaders": [{"name": "X-Who", "value": "me"}]}, **PATIENT}
@@ -152,7 +140,7 @@ def test_a_liveness_probe_restarts_what_does_not_answer_any_more(tmp_path: Path)
     until(lambda: ready(run))
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_liveness_probe_has_a_grace_period_of_its_own(tmp_path: Path) -> None:
     stubborn = (
         "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(99)"
@@ -164,7 +152,7 @@ def test_a_liveness_probe_has_a_grace_period_of_its_own(tmp_path: Path) -> None:
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_startup_probe_holds_readiness_and_liveness_back(tmp_path: Path) -> None:
     overlay = {
         "startupProbe": {**exists("started"), "periodSeconds": 1, "failureThreshold": 60},
@@ -184,7 +172,7 @@ def test_a_startup_probe_holds_readiness_and_liveness_back(tmp_path: Path) -> No
     until(lambda: run.state().processes[0].restarts > 0)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_process_that_never_starts_up_is_ended(tmp_path: Path) -> None:
     # A process that is ended before it can receive TERM gets KILL at once, as its session does.
     probe = {"exec": {"command": ["sh", "-c", "echo not yet; exit 3"]}, "initialDelaySeconds": 2, **LIVENESS}
@@ -194,7 +182,7 @@ def test_a_process_that_never_starts_up_is_ended(tmp_path: Path) -> None:
     assert run.state().processes[0].unhealthy == "startup probe failed: exit status 3: not yet"
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_probe_that_hangs_holds_nothing_up_and_is_killed(tmp_path: Path) -> None:
     hang = {"exec": {"command": ["sh", "-c", "echo $$ > pid; sleep 300"]}, "period": 1, "timeout": 8, "failures": 1}
     run = start(
@@ -210,7 +198,7 @@ def test_a_probe_that_hangs_holds_nothing_up_and_is_killed(tmp_path: Path) -> No
     assert not is_alive(pid)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_server_that_sends_its_answer_slowly_is_given_up_at_the_timeout(tmp_path: Path) -> None:
     server = """
 import os, socket, time
@@ -229,7 +217,7 @@ while True:
     until(lambda: unready(run) == "no answer within 1 s")
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_supervisor_that_takes_over_goes_on_with_the_probes(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {**python("input()"), "ready": {**exists("up"), **QUICK}}})
     os.kill(supervisor_pid(run), signal.SIGKILL)
@@ -239,7 +227,7 @@ def test_a_supervisor_that_takes_over_goes_on_with_the_probes(tmp_path: Path) ->
     until(lambda: ready(run))
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_run_without_probes_is_idle_once_its_ports_are_open(tmp_path: Path) -> None:
     (tmp_path / "answer").write_text("200")
     run = start(tmp_path, MINE, processes={"a": {**python(WEB), "binds": "x"}})

@@ -94,7 +94,7 @@ def test_the_saved_experiment_holds_no_secret_and_is_the_same_again(private_plac
     assert load_saved(run).experiment == experiment
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_replayed_run_says_the_same(tmp_path: Path) -> None:
     program = "import os; print(os.environ['SYMPH_S_PORT'], os.environ['LR'], open('in').read())"
     (tmp_path / "in").write_text("input")

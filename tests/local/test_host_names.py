@@ -33,7 +33,7 @@ def _hosts(plan: LocalPlan) -> list[str]:
     return file.content.decode().splitlines()
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_program_finds_every_replica_of_a_pod_by_the_name_that_it_dials(tmp_path: Path) -> None:
     processes = {"redis": {**_STAYS, "names": "cache", "replicas": 2}, "a": _asks("cache"), "b": _asks("localhost")}
     before = Path("/etc/hosts").read_bytes()

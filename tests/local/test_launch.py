@@ -26,7 +26,7 @@ from tests.local.runs import python, start, supervisor_pid, until
 MANY = 120
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_death_during_the_start_has_its_own_time(tmp_path: Path) -> None:
     first = {"command": ["/bin/sh", "-c", "exit 3"], "restart": "never"}
     others = {f"p{number}": {"command": ["/bin/sleep", "60"]} for number in range(MANY)}
@@ -36,7 +36,7 @@ def test_a_death_during_the_start_has_its_own_time(tmp_path: Path) -> None:
     assert (known[0].started or 0) <= (known[0].ended or 0) < (known[MANY].started or 0)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_what_died_during_the_start_is_judged_after_it(tmp_path: Path) -> None:
     counter = "import pathlib, os; p = pathlib.Path('n'); n = p.stat().st_size if p.exists() else 0"
     twice = f"{counter}; p.write_bytes(b'x' * (n + 1)); os._exit(0 if n else 7)"
@@ -53,7 +53,7 @@ def test_what_died_during_the_start_is_judged_after_it(tmp_path: Path) -> None:
     assert (state[1].started or 0) >= (state[0].ended or 0) > 0
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_each_log_holds_what_its_own_process_printed(tmp_path: Path) -> None:
     says = {name: {"command": ["/bin/sh", "-c", 'echo "$0 $SYMPH_INDEX"', name]} for name in ("a", "b", "c")}
     pair = {"replicas": 2, "processes": {"a": says["a"], "b": {**says["b"], "local": {"tty": False}}}}
@@ -75,7 +75,7 @@ def _up_with_open_files(folder: Path, count: int, allowed: int) -> subprocess.Co
     return subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_more_processes_than_open_files_are_refused_before_anything_starts(
     tmp_path: Path, private_places: Path
 ) -> None:
@@ -86,13 +86,13 @@ def test_more_processes_than_open_files_are_refused_before_anything_starts(
     assert _left(private_places) == []
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_soft_limit_of_open_files_is_raised(tmp_path: Path) -> None:
     done = _up_with_open_files(tmp_path, 100, allowed=264)
     assert (done.returncode, done.stderr.count("error")) == (0, 0)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_more_processes_than_terminals_are_refused_before_anything_starts(
     tmp_path: Path, private_places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -132,7 +132,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_start_that_is_cut_short_leaves_nothing_that_down_does_not_end(
     tmp_path: Path, private_places: Path, number: signal.Signals
@@ -171,21 +171,21 @@ start(Path.cwd(), processes={"a": {"command": ["/bin/sleep", "60"]}})
 """
 
 
-def _slow_tmux(tools: Path) -> Path:
-    """Return a folder with a tmux whose server starts slowly."""
+def _slow_tmux(tools: Path, verb: str, script: str) -> Path:
+    """Return a folder with a tmux that runs a script before `verb`."""
     tools.mkdir()
-    is_start = 'case " $* " in *" start-server "*) sleep 1;; esac'
-    (tools / "tmux").write_text(f'#!/bin/sh\n{is_start}\nexec {shutil.which("tmux")} "$@"\n')
+    before = f'case " $* " in *" {verb} "*) {script};; esac'
+    (tools / "tmux").write_text(f'#!/bin/sh\n{before}\nexec {shutil.which("tmux")} "$@"\n')
     (tools / "tmux").chmod(0o755)
     return tools
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("is_there", ["yes", "no"])
 def test_a_start_that_was_killed_before_it_was_complete_leaves_nothing(
     tmp_path: Path, private_places: Path, is_there: str
 ) -> None:
-    tools = _slow_tmux(tmp_path / "bin")
+    tools = _slow_tmux(tmp_path / "bin", "start-server", "sleep 1")
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tools}:{os.environ['PATH']}"}
     killed = subprocess.run([sys.executable, "-c", _KILLED, is_there], cwd=tmp_path, env=own, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -193,13 +193,9 @@ def test_a_start_that_was_killed_before_it_was_complete_leaves_nothing(
     until(lambda: _left(private_places) == [], 20.0)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_start_that_was_killed_later_goes_on(tmp_path: Path) -> None:
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    slow = f'case " $* " in *" source-file "*) : >{tmp_path}/on-its-way; sleep 0.5;; esac'
-    (tools / "tmux").write_text(f'#!/bin/sh\n{slow}\nexec {shutil.which("tmux")} "$@"\n')
-    (tools / "tmux").chmod(0o755)
+    tools = _slow_tmux(tmp_path / "bin", "source-file", f": >{tmp_path}/on-its-way; sleep 0.5")
     spec = {"name": "exp", "processes": {"a": {"command": ["/bin/sh", "-c", "exit 3"]}}}
     (tmp_path / "exp.yaml").write_text(json.dumps(spec))
     own = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
@@ -212,7 +208,7 @@ def test_a_start_that_was_killed_later_goes_on(tmp_path: Path) -> None:
     assert (run.state().phase, run.state().processes[0].status) == ("failed", 3)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_up_takes_over_a_start_that_was_killed_with_its_supervisor(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {"command": ["/bin/sleep", "60"]}})
     os.kill(supervisor_pid(run), signal.SIGKILL)
@@ -226,7 +222,7 @@ def _has_started(run: Run) -> bool:
     return run.state().phase != "starting"
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_without_tmux_nothing_is_left_and_the_next_start_works(tmp_path: Path) -> None:
     (tmp_path / "naps.yaml").write_text("name: naps\nprocesses: {a: {command: [sleep, '60']}}\n")
     tools = tmp_path / "bin"

@@ -63,7 +63,7 @@ def states(private_places: Path) -> list[dict[str, Any]]:
     return items
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_process_above_its_memory_limit_is_killed_and_that_is_told(
     systemd: Systemd, tmp_path: Path, private_places: Path
 ) -> None:
@@ -77,14 +77,14 @@ def test_a_process_above_its_memory_limit_is_killed_and_that_is_told(
     ]
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_the_limit_counts_all_that_a_process_starts(systemd: Systemd, tmp_path: Path, private_places: Path) -> None:
     parent = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {HUNGRY!r}]) and 5)"
     up(systemd, tmp_path, a=python(parent, limits={"memory": "100Mi"}))
     assert [(item["status"], item["limit"]) for item in states(private_places)] == [(5, "out of memory, limit 100Mi")]
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_process_gets_no_more_cpu_than_its_limit(systemd: Systemd, tmp_path: Path, private_places: Path) -> None:
     burn = """if 1:
         import time
@@ -95,7 +95,7 @@ def test_a_process_gets_no_more_cpu_than_its_limit(systemd: Systemd, tmp_path: P
     assert up(systemd, tmp_path, a=python(burn, limits={"cpu": "250m"})).returncode == 0
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_process_in_a_scope_has_the_environment_of_any_other(systemd: Systemd, tmp_path: Path) -> None:
     look = "import os; assert 'XDG_RUNTIME_DIR' not in os.environ, os.environ"
     done = up(systemd, tmp_path, a=python(look, limits={"memory": "1Gi"}))
@@ -109,7 +109,7 @@ def no_systemd(monkeypatch: pytest.MonkeyPatch) -> None:
     find_limiter.cache_clear()
 
 
-@pytest.mark.usefixtures("tmux", "no_systemd")
+@pytest.mark.usefixtures("here", "no_systemd")
 def test_without_systemd_memory_is_limited_by_rlimits_and_that_is_told(tmp_path: Path) -> None:
     run = start(
         tmp_path,
@@ -126,7 +126,7 @@ def test_without_systemd_memory_is_limited_by_rlimits_and_that_is_told(tmp_path:
     assert note.endswith("effect: no systemd session (XDG_RUNTIME_DIR is not set) on this machine")
 
 
-@pytest.mark.usefixtures("tmux", "no_systemd")
+@pytest.mark.usefixtures("here", "no_systemd")
 def test_limits_are_applied_only_when_asked_for(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": python(HUNGRY, limits={"memory": "100Mi"})})
     assert local_run.wait(run) == 0
@@ -198,7 +198,7 @@ def stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "asked"
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_limited_process_starts_in_a_scope_and_others_do_not(tmp_path: Path, stand_in: Path) -> None:
     look = "import os; print('XDG_RUNTIME_DIR' in os.environ, os.environ['A'], flush=True); raise SystemExit(9)"
     limited = python(look, limits={"memory": "1Gi", "cpu": "500m"}, env={"A": "%H #{pid}"})
@@ -216,7 +216,7 @@ def test_a_limited_process_starts_in_a_scope_and_others_do_not(tmp_path: Path, s
     assert states_of(run)[0].startswith("failed 9 ")
 
 
-@pytest.mark.usefixtures("tmux", "stand_in")
+@pytest.mark.usefixtures("here", "stand_in")
 def test_another_limit_of_a_scope_needs_a_new_run(tmp_path: Path) -> None:
     def begin(memory: str) -> None:
         start(tmp_path, processes={"a": python("input()", limits={"memory": memory})}, local={"limits": True})

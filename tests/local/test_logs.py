@@ -102,7 +102,7 @@ def bytes_read() -> int:
     return int(re.findall(r"rchar: (\d+)", Path("/proc/self/io").read_text(encoding="utf-8"))[0])
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_the_last_lines_and_what_comes_after_them_are_all_that_is_read(tmp_path: Path) -> None:
     run = start(tmp_path, processes={"a": {"command": ["sleep", "300"], "grace_period": 1}}, local={"tty": False})
     log = run.process_dir(0) / "log"
@@ -257,7 +257,7 @@ def test_an_expression_finds_the_same_lines_in_a_block_as_line_by_line(lines: li
     assert query.matching("".join(whole)) == "".join(line for line in whole if re.search(regex, line))
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("in_blocks", [True, False])
 def test_a_follower_is_told_how_many_bytes_it_lost(tmp_path: Path, in_blocks: bool) -> None:
     run = start(tmp_path, processes={"a": {"command": ["sleep", "300"], "grace_period": 1}}, local={"tty": False})

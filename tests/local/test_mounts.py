@@ -17,7 +17,7 @@ from symphony_charts.spec.data import from_data
 from tests.local.runs import log_of, start, until
 from tests.waiting import is_alive
 
-pytestmark = pytest.mark.usefixtures("tmux")
+pytestmark = pytest.mark.usefixtures("here")
 
 SCRATCH = {"v": {"type": "empty_dir"}}
 FOREVER = {"command": ["sleep", "300"], "grace_period": 1}

@@ -32,7 +32,7 @@ def plan_of(
     return plan.processes[-1], [note for note in plan.notes if "overlay" in note]
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_up_runs_the_arguments_variables_and_folder_of_an_overlay(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

@@ -48,7 +48,7 @@ def test_the_manifests_of_every_kind_agree_with_the_plan(workload: dict[str, obj
     assert all(result.processes >= 2 for result in found)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("seed", range(3, CASES, 20))
 def test_a_probe_in_tmux_agrees_with_plan_and_manifests(seed: int, tmp_path: Path) -> None:
     result = compare(from_data(generated(seed)), {}, tmp_path, probes=True)
@@ -56,7 +56,7 @@ def test_a_probe_in_tmux_agrees_with_plan_and_manifests(seed: int, tmp_path: Pat
     assert result.differences == ()
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_every_nasty_value_arrives_whole_in_arguments_environment_and_files(tmp_path: Path) -> None:
     data = {
         "name": "nasty",
@@ -121,7 +121,7 @@ def test_processes_here_see_the_same_as_in_their_pods(what: str, tmp_path: Path)
     assert compare(experiment, {}, tmp_path, probes=False).differences == ()
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 @pytest.mark.parametrize("name", ["rl", "surreal", "ring", "ring-group", "integrate", "ppo"])
 def test_processes_of_an_example_see_what_their_containers_see(name: str) -> None:
     folder = Path(__file__).resolve().parents[2] / "examples" / name

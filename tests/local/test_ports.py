@@ -127,7 +127,7 @@ def test_a_taken_usual_address_is_left_and_its_holder_named() -> None:
     assert f"pid {os.getpid()} " in places.notes[0]
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_port_that_is_taken_everywhere_moves_and_every_process_sees_it(tmp_path: Path) -> None:
     with listener("0.0.0.0") as port:  # noqa: S104 - what the test is about
         run = up(experiment_of(port), tmp_path)
@@ -148,7 +148,7 @@ def test_a_fixed_port_that_is_taken_is_refused_by_the_name_of_its_holder(tmp_pat
     assert "ports: moved" in caught.value.next
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_holder_of_ours_is_told_by_its_experiment(tmp_path: Path) -> None:
     serve = (
         "import socket, sys; s = socket.create_server(('0.0.0.0', 0)); print(s.getsockname()[1], flush=True); input()"
@@ -159,7 +159,7 @@ def test_a_holder_of_ours_is_told_by_its_experiment(tmp_path: Path) -> None:
         up(experiment_of(int(log_of(other, "a")), fixed=True), tmp_path)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_at_one_address_every_replica_has_a_port_of_its_own(tmp_path: Path) -> None:
     with listener("127.0.0.1") as port:
         experiment = experiment_of(port, fixed=True, replicas=3)
@@ -170,16 +170,6 @@ def test_at_one_address_every_replica_has_a_port_of_its_own(tmp_path: Path) -> N
     assert len(set(run.plan().moved["x"]) - {port}) == 3
     assert (run.state().phase, log_of(run, "ask")) == ("finished", "0 1 2 0 ")
     assert "this run uses" in run.plan().notes[0]
-
-
-@pytest.mark.usefixtures("tmux")
-def test_two_runs_at_one_address_do_not_meet(tmp_path: Path) -> None:
-    with listener("127.0.0.1") as port:
-        pass
-    serve = {**python("input()"), "binds": {"x": port}}
-    first = start(tmp_path, "one", processes={"a": serve}, local={"ports": "moved"})
-    second = start(tmp_path, "two", processes={"a": serve}, local={"ports": "moved"})
-    assert (first.plan().moved, list(second.plan().moved)) == ({}, ["x"])
 
 
 def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
@@ -237,7 +227,7 @@ def _data(experiment: Experiment) -> dict[str, Any]:
     return to_data(experiment)
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_a_probe_in_tmux_finds_moved_ports_and_gpus_no_difference_either(tmp_path: Path) -> None:
     with listener("127.0.0.1") as port:
         data = _data(experiment_of(port, fixed=True, args=["--port=$(SYMPH_X_PORT)", str(port)], replicas=2, gpus=2))
@@ -245,7 +235,7 @@ def test_a_probe_in_tmux_finds_moved_ports_and_gpus_no_difference_either(tmp_pat
     assert (result.sides[-1], result.differences) == ("tmux", ())
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_runs_that_start_at_the_same_moment_at_one_address_get_different_ports(tmp_path: Path) -> None:
     with listener("127.0.0.1") as port:
         pass

@@ -41,7 +41,7 @@ def training(folder: Path, data: Path, volume: dict[str, object]) -> tuple[Run, 
     return run, instance
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_links_are_followed_in_the_root_of_the_process(tmp_path: Path, data: Path) -> None:
     run, instance = training(tmp_path, data, {"type": "claim", "claim": "c"})
     watcher = LocalWatcher()

@@ -21,7 +21,7 @@ from symphony_charts.local.status import run_events, run_status
 from tests.local.runs import log_of, python, start, states_of, supervisor_pid, until
 from tests.waiting import is_alive
 
-pytestmark = pytest.mark.usefixtures("tmux")
+pytestmark = pytest.mark.usefixtures("here")
 
 FAIL = python("print('try', flush=True); raise SystemExit(5)")
 SOON = python("import time; time.sleep(0.7)")

@@ -20,7 +20,7 @@ from symphony_charts.local import tmux_client
 from symphony_charts.local.runs import Run, find_run
 from tests.local.runs import supervisor_pid, tmux_pid, until
 
-pytestmark = pytest.mark.usefixtures("tmux")
+pytestmark = pytest.mark.usefixtures("here")
 
 WAITS = "waits for tmux, which does not answer"
 # Fails once the file `fail` exists, and removes it.

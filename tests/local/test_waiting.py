@@ -80,7 +80,7 @@ def test_a_long_wait_is_a_reason_and_a_warning(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.usefixtures("tmux")
+@pytest.mark.usefixtures("here")
 def test_whoever_waits_for_a_run_is_told_who_waits_for_whom(tmp_path: Path) -> None:
     (tmp_path / "rl.yaml").write_text(dump(DATA))
     main = "import sys; from symphony_charts.cli.main import main; sys.exit(main(sys.argv[1:]))"
