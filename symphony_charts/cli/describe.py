@@ -113,7 +113,7 @@ _EVENT_COLUMNS = [
 
 def configure_events(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument("-f", "--follow", action="store_true", help="continue until the experiment ends")
+    options.add_flag(parser, "-f", "--follow", help="continue until the experiment ends")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml"))
     options.add_examples(parser, "symph status rl")

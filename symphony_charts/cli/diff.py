@@ -30,8 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--from", metavar="ENV", dest="before", help="show what a promotion would do: the source environment"
     )
     parser.add_argument("--to", metavar="ENV", dest="after", help="... and the target environment")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something differs")
-    parser.add_argument("--all", action="store_true", help="also list what does not differ")
+    options.add_flag(parser, "--exit-code", help="exit with 1 when something differs")
+    options.add_flag(parser, "--all", help="also list what does not differ")
     options.add_repository(parser)
     options.add_output(parser, options.CHANGE_FORMATS, headers=False)
     options.add_pools(parser, "node pools to place the spec on")

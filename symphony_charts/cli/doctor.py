@@ -27,10 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("tmux", "helm", "git", "kubectl"),
         help="fail unless this can be used: tmux, helm, git or kubectl; may be repeated",
     )
-    parser.add_argument(
-        "--cluster",
-        action="store_true",
-        help="look at a cluster instead: the kinds of workload, gangs and queues that it serves",
+    options.add_flag(
+        parser, "--cluster", help="look at a cluster instead: the kinds of workload, gangs and queues that it serves"
     )
     options.add_target(parser)
     options.add_output(parser, ("table", "wide", "json", "yaml", "name"))

@@ -15,10 +15,8 @@ from symphony_charts.local import runs as local_runs
 
 def configure_down(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument("--all", action="store_true", help="every experiment that runs here")
-    parser.add_argument(
-        "--lost", action="store_true", help="record a run that cannot be reached from here as ended; signal nothing"
-    )
+    options.add_flag(parser, "--all", help="every experiment that runs here")
+    options.add_flag(parser, "--lost", help="record a run that cannot be reached from here as ended; signal nothing")
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)
     options.add_dry_run(parser)
@@ -46,7 +44,7 @@ def configure_restart(parser: argparse.ArgumentParser) -> None:
     text = "which ones (default: all); the last word may be the experiment"
     parser.add_argument("process", nargs="*", metavar="PROCESS", help=text)
     text = "restart together with them the processes that connect to them, and to those"
-    parser.add_argument("--with-peers", action="store_true", help=text)
+    options.add_flag(parser, "--with-peers", help=text)
     options.add_output(parser, ("table", "json", "yaml", "name"))
     options.add_yes(parser)
     options.add_dry_run(parser)

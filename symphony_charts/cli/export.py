@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help="where it goes; a folder for several files (-: stdout)",
         )
         options.add_output(one, ("yaml", "json"), default="yaml", headers=False)
-        one.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
+        options.add_flag(one, "--strict", help="fail (1) and write nothing if anything is lost")
         options.add_dry_run(one, "say what would be written and write nothing")
         add_options(one)
     options.add_examples(
@@ -66,9 +66,7 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
         choices=("v1beta2", "v1beta1"),
         help="the version that the cluster serves; v1beta1 is MCAD's (default: the spec's workload.appwrapper.version)",
     )
-    parser.add_argument(
-        "--everything", action="store_true", help="also wrap what the controller's own role does not let it create"
-    )
+    options.add_flag(parser, "--everything", help="also wrap what the controller's own role does not let it create")
     _add_release(parser)
 
 

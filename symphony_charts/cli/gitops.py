@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="compare with what runs in this environment; may be repeated (default: each of .symph.yaml)",
     )
     options.add_list(review, "--pools", metavar="FILE", help="node pools to plan on")
-    review.add_argument("--strict", action="store_true", help="let warnings of `symph validate` say no, too")
+    options.add_flag(review, "--strict", help="let warnings of `symph validate` say no, too")
     options.add_output(review, ("markdown", "json"), default="markdown")
     render = actions.add_parser("render", help="print the manifests of what an environment runs")
     options.add_env(render)
@@ -84,7 +84,7 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     options.add_repository(parser)
     text = "an environment and its place, in order of promotion; may be repeated; written to a new .symph.yaml"
     options.add_list(parser, "--destination", metavar="ENV=[CLUSTER/]NAMESPACE", help=text)
-    parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
+    options.add_flag(parser, "--flux", help="for Flux instead of Argo CD")
     for flag, metavar, text in _INIT_TEXTS:
         parser.add_argument(flag, metavar=metavar, default="", help=text)
     text = "CI system that runs the check (default: by host)"
@@ -94,9 +94,8 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     text = "source of symph for the repository's check: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
     text += "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)"
     parser.add_argument("--install-from", metavar="WHERE", help=text)
-    text = "keep the run of a deleted pointer (after `retire`, delete it by hand)"
-    parser.add_argument("--protect", action="store_true", help=text)
-    parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
+    options.add_flag(parser, "--protect", help="keep the run of a deleted pointer (after `retire`, delete it by hand)")
+    options.add_flag(parser, "--force", help="replace the files in bootstrap/")
     options.add_change_options(parser)
 
 

@@ -17,8 +17,8 @@ from symphony_charts.version import __version__
 def configure_help(parser: argparse.ArgumentParser) -> None:
     text = "a verb, and an action below it (default: the table of common verbs)"
     parser.add_argument("words", metavar="VERB", nargs="*", help=text)
-    parser.add_argument("--all", action="store_true", help="the table of all verbs")
-    parser.add_argument("--man", action="store_true", help="as a manual page, for man")
+    options.add_flag(parser, "--all", help="the table of all verbs")
+    options.add_flag(parser, "--man", help="as a manual page, for man")
     options.add_examples(
         parser, "symph help --all", "symph help up", "symph help gitops lint", "symph help up --man | man -l -"
     )

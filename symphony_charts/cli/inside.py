@@ -21,7 +21,7 @@ from symphony_charts.system import files
 def configure_exec(parser: argparse.ArgumentParser) -> None:
     options.add_component(parser)
     options.add_experiment(parser)
-    parser.add_argument("-T", "--no-tty", action="store_true", help="allocate no terminal")
+    options.add_flag(parser, "-T", "--no-tty", help="allocate no terminal")
     options.add_backend(parser)
     options.add_examples(
         parser, "symph exec learner -- nvidia-smi", "symph exec agent/3 rl --on kube -- sh -c 'ls /tmp'"
@@ -107,7 +107,7 @@ def parse_place(text: str) -> tuple[str, str] | None:
 def configure_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("service_name", metavar="SERVICE", nargs="?", help="the service (default: the only one)")
     options.add_experiment(parser)
-    parser.add_argument("-u", "--url-only", action="store_true", help="print the URL and open no browser")
+    options.add_flag(parser, "-u", "--url-only", help="print the URL and open no browser")
     parser.add_argument("--scheme", choices=("http", "https"), default="http", help="scheme of the URL")
     options.add_backend(parser)
     options.add_examples(parser, "symph open tensorboard", "symph open --url-only tensorboard rl --on kube")

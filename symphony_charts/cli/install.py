@@ -17,8 +17,7 @@ from symphony_charts.kubernetes.releases import releases as helm_releases
 def _configure(parser: argparse.ArgumentParser, condition: str = "") -> None:
     options.add_source(parser)
     options.add_target(parser)
-    text = f"{condition}create the namespace if it does not exist"
-    parser.add_argument("--create-namespace", action="store_true", help=text)
+    options.add_flag(parser, "--create-namespace", help=f"{condition}create the namespace if it does not exist")
     options.add_waiting(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
     options.add_dry_run(parser, "check every object against the cluster, and change nothing")
@@ -147,7 +146,7 @@ def run_install(args: argparse.Namespace) -> int:
 
 
 def configure_upgrade(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-i", "--install", action="store_true", help="install the release if it does not exist")
+    options.add_flag(parser, "-i", "--install", help="install the release if it does not exist")
     _configure(parser, "with --install: ")
     options.add_examples(
         parser,
@@ -165,8 +164,8 @@ def run_upgrade(args: argparse.Namespace) -> int:
 def configure_uninstall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("release", metavar="RELEASE", help="its name")
     options.add_target(parser)
-    parser.add_argument("--keep-history", action="store_true", help="keep the release's history in helm")
-    parser.add_argument("--wait", action="store_true", help="return when its pods are gone")
+    options.add_flag(parser, "--keep-history", help="keep the release's history in helm")
+    options.add_flag(parser, "--wait", help="return when its pods are gone")
     parser.add_argument(
         "--timeout",
         type=options.seconds,

@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "experiment_name", metavar="EXPERIMENT", nargs="?", help="only experiments whose names contain this"
     )
-    parser.add_argument("-a", "--all", action="store_true", help="also the last run of experiments that have ended")
+    options.add_flag(parser, "-a", "--all", help="also the last run of experiments that have ended")
     parser.add_argument("--sweep", metavar="NAME", default=None, help="only the trials of this sweep, one per row")
     options.add_list(parser, "--phase", metavar="PHASE", help="only those in this phase: running, failed, ...")
     options.add_selector(parser)
@@ -113,7 +113,7 @@ def _as_one(trials: Sequence[dict[str, Any]], backend: str) -> dict[str, Any]:
 
 def configure_ps(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument("-w", "--watch", action="store_true", help="show every change until the experiment has ended")
+    options.add_flag(parser, "-w", "--watch", help="show every change until the experiment has ended")
     options.add_backend(parser)
     options.add_output(parser)
     options.add_examples(parser, "symph ps", "symph ps ring -o json", "symph ps -w rl --on kube")

@@ -54,7 +54,12 @@ def add_output(
         "-o", "--output", choices=tuple(formats), default=default, help=f"output format (default: {default})"
     )
     if headers and "table" in formats:
-        parser.add_argument("--no-headers", action="store_true", help="omit the header line")
+        add_flag(parser, "--no-headers", help="omit the header line")
+
+
+def add_flag(parser: argparse._ActionsContainer, *flags: str, help: str) -> None:
+    """Add an option without a value, which is False unless it is given."""
+    parser.add_argument(*flags, action="store_true", help=help)
 
 
 def add_list(parser: argparse._ActionsContainer, *flags: str, metavar: str, help: str) -> None:
@@ -69,7 +74,7 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def add_dry_run(parser: argparse.ArgumentParser, help: str = "print what would be done, and change nothing") -> None:
-    parser.add_argument("--dry-run", action="store_true", help=help)
+    add_flag(parser, "--dry-run", help=help)
 
 
 def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
@@ -79,14 +84,12 @@ def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-y", "--yes", action="store_true", help="do not ask for confirmation; needed without a terminal"
-    )
+    add_flag(parser, "-y", "--yes", help="do not ask for confirmation; needed without a terminal")
 
 
 def add_force(parser: argparse.ArgumentParser, help: str) -> None:
     """Add `--force` (args.force), and Symphony's `-f` hidden from help because other verbs use `-f` for values."""
-    parser.add_argument("--force", action="store_true", help=help)
+    add_flag(parser, "--force", help=help)
     parser.add_argument("-f", dest="force", action="store_true", help=argparse.SUPPRESS)
 
 
@@ -117,8 +120,7 @@ def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> Non
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
     """Add `-A` for verbs that look for experiments; verbs that create or remove a release use one namespace."""
-    text = "all namespaces that you may read, whatever else sets a namespace"
-    parser.add_argument("-A", "--all-namespaces", action="store_true", help=text)
+    add_flag(parser, "-A", "--all-namespaces", help="all namespaces that you may read, whatever else sets a namespace")
 
 
 def add_selector(parser: argparse.ArgumentParser) -> None:
@@ -235,9 +237,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
     add_pools(parser, "node pools to check the fit on")
-    parser.add_argument(
-        "--force-unschedulable", action="store_true", help="continue even if a group cannot be scheduled on the pools"
-    )
+    add_flag(parser, "--force-unschedulable", help="continue even if a group cannot be scheduled on the pools")
 
 
 def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, str]:
@@ -343,10 +343,8 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_waiting(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--wait", action="store_true", help="wait until everything is ready or has finished; fail if a Job fails"
-    )
-    parser.add_argument("--wait-for-jobs", action="store_true", help="as --wait, and every Job has finished")
+    add_flag(parser, "--wait", help="wait until everything is ready or has finished; fail if a Job fails")
+    add_flag(parser, "--wait-for-jobs", help="as --wait, and every Job has finished")
     parser.add_argument(
         "--timeout",
         type=seconds,
@@ -398,7 +396,7 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
 
 def add_publish_options(parser: argparse.ArgumentParser) -> None:
     add_env(parser, text="the target environment")
-    parser.add_argument("--chart-only", action="store_true", help="publish only the chart, without deploying it")
+    add_flag(parser, "--chart-only", help="publish only the chart, without deploying it")
     text = "values file of the environment; replaces its own values"
     add_list(parser, "--env-values", metavar="FILE", help=text)
     text = "set one value of the environment"
@@ -414,18 +412,14 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
 def add_registry(parser: argparse.ArgumentParser) -> None:
     """Add `--plain-http`, `--ca-file` and the other registry options, and credentials."""
     group = parser.add_argument_group("registry")
-    group.add_argument(
-        "--plain-http", action="store_true", help="use HTTP without TLS (default: only for this machine)"
-    )
+    add_flag(group, "--plain-http", help="use HTTP without TLS (default: only for this machine)")
     group.add_argument(
         "--ca-file", metavar="FILE", default="", help="trust only the certificate authorities in this file"
     )
     group.add_argument("--cert-file", metavar="FILE", default="", help="client certificate for the registry")
     group.add_argument("--key-file", metavar="FILE", default="", help="the key of --cert-file")
-    group.add_argument(
-        "--insecure-skip-tls-verify", action="store_true", help="do not verify the registry's certificate"
-    )
+    add_flag(group, "--insecure-skip-tls-verify", help="do not verify the registry's certificate")
     group.add_argument(
         "--username", metavar="USER", default="", help="user name (default: the login of helm or docker)"
     )
-    group.add_argument("--password-stdin", action="store_true", help="read the password of --username from stdin")
+    add_flag(group, "--password-stdin", help="read the password of --username from stdin")

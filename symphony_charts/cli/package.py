@@ -36,9 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_values(parser)
     options.add_placement(parser)
-    parser.add_argument(
-        "--push", action="store_true", help="also publish them; accepts --env and other options of `publish`"
-    )
+    options.add_flag(parser, "--push", help="also publish them; accepts --env and other options of `publish`")
     options.add_publish_options(parser)
     options.add_change_options(parser, is_alone=False)
     parser.add_argument(

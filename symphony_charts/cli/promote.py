@@ -141,9 +141,7 @@ def configure_promote(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", metavar="ENV", dest="before", required=True, help="the environment that runs it")
     parser.add_argument("--to", metavar="ENV", dest="after", required=True, help="the target environment")
     parser.add_argument("--version", metavar="V", help="only if the first environment runs this version")
-    parser.add_argument(
-        "--copy-values", action="store_true", help="take the environment's values along (default: keep those of --to)"
-    )
+    options.add_flag(parser, "--copy-values", help="take the environment's values along (default: keep those of --to)")
     options.add_repository(parser)
     options.add_change_options(parser)
     options.add_examples(
@@ -179,7 +177,7 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     options.add_repository(parser)
     options.add_change_options(parser)
     options.add_target(parser)
-    parser.add_argument("--wait", action="store_true", help="a release: wait until everything is ready or has finished")
+    options.add_flag(parser, "--wait", help="a release: wait until everything is ready or has finished")
     parser.add_argument("--timeout", type=options.seconds, default=300.0, metavar="TIME", help="a release: default 5m")
     options.add_yes(parser)
     options.add_examples(

@@ -21,14 +21,14 @@ LATE = (run_kube, launch, specs, values, report, error_report)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
-    parser.add_argument("-d", "--detach", action="store_true", help="return at once and leave it running")
+    options.add_flag(parser, "-d", "--detach", help="return at once and leave it running")
     options.add_list(
         parser, "-p", "--process", metavar="PROCESS", help="print only the lines of this process; may be repeated"
     )
-    parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    options.add_flag(parser, "--timestamps", help="begin each line with its time")
     options.add_watch(parser)
-    parser.add_argument("--force", action="store_true", help="end a running one first")
-    parser.add_argument("--share-gpus", action="store_true", help="here: let several processes share the same GPUs")
+    options.add_flag(parser, "--force", help="end a running one first")
+    options.add_flag(parser, "--share-gpus", help="here: let several processes share the same GPUs")
     options.add_backend(parser, is_one=True)
     options.add_values(parser)
     options.add_placement(parser)

@@ -33,9 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="the Secret's name (default: <release>-secrets)")
     parser.add_argument("--cert", metavar="FILE|URL|cluster", help="seal: the controller's certificate")
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
-    parser.add_argument(
-        "--hide-values", action="store_true", help="with --dry-run: print sizes instead of the contents"
-    )
+    options.add_flag(parser, "--hide-values", help="with --dry-run: print sizes instead of the contents")
     options.add_dry_run(parser, "print the Secret and push nothing")
     options.add_examples(
         parser,

@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_target(parser)
     options.add_all_namespaces(parser)
     options.add_selector(parser)
-    parser.add_argument("-w", "--watch", action="store_true", help="continue until nothing changes by itself")
+    options.add_flag(parser, "-w", "--watch", help="continue until nothing changes by itself")
     options.add_output(parser)
     options.add_examples(
         parser,

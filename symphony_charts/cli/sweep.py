@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_argument_group("show", title)
     text = "the metric to judge by, and after commas further ones to show"
     shown.add_argument("--metric", metavar="KEY,...", help=text)
-    shown.add_argument("--failed", action="store_true", help="only trials that failed")
+    options.add_flag(shown, "--failed", help="only trials that failed")
     text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
     shown.add_argument("--goal", choices=("min", "max"), help=text)
     text = "how to find metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)"
@@ -68,10 +68,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "with --up --metric, here or on kube: N trials, each proposed by optuna from earlier results (extra `optuna`)"
     )
     parser.add_argument("--search", metavar="N", type=options.count, help=text)
-    parser.add_argument("--up", action="store_true", help="run the trials that are not done yet, and wait for them")
-    parser.add_argument(
-        "--again", action="store_true", help="with --up: also run trials again that are done with the present settings"
-    )
+    options.add_flag(parser, "--up", help="run the trials that are not done yet, and wait for them")
+    options.add_flag(parser, "--again", help="with --up: also run trials again that are done with the present settings")
     parser.add_argument(
         "--on",
         choices=("tmux", "kube", "argo"),
@@ -82,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)"
     parser.add_argument("--parallel", metavar="N", type=options.count, help=text)
     options.add_target(parser)
-    parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
+    options.add_flag(parser, "--no-wait", help="with --on kube --up: return once all are installed")
     text = "time limit of a trial: 90, 90s, 5m, 2d (default: none)"
     parser.add_argument("--timeout", type=options.seconds, metavar="TIME", help=text)
     parser.add_argument(

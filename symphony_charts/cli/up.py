@@ -19,13 +19,11 @@ LATE = (launch, specs, values, report, error_report)
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser, many=False)
-    parser.add_argument("-d", "--detach", action="store_true", help="return once it is up (the default)")
-    parser.add_argument("--wait", action="store_true", help="wait until the run is over; exit with its status")
+    options.add_flag(parser, "-d", "--detach", help="return once it is up (the default)")
+    options.add_flag(parser, "--wait", help="wait until the run is over; exit with its status")
     options.add_watch(parser)
-    parser.add_argument(
-        "--force", action="store_true", help="end a running one first, instead of restarting what changed"
-    )
-    parser.add_argument("--share-gpus", action="store_true", help="let several processes share the same GPUs")
+    options.add_flag(parser, "--force", help="end a running one first, instead of restarting what changed")
+    options.add_flag(parser, "--share-gpus", help="let several processes share the same GPUs")
     options.add_values(parser)
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_dry_run(parser, "print what would be started, without values of variables")

@@ -21,11 +21,11 @@ from symphony_charts.spec import files
 def configure_validate(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser)
     options.add_output(parser, options.FINDING_FORMATS, headers=False)
-    parser.add_argument("--strict", action="store_true", help="fail on warnings too")
+    options.add_flag(parser, "--strict", help="fail on warnings too")
     parser.add_argument(
         "--kube-version", metavar="1.NN", help="Kubernetes to check for (default: 1.34, or one that has all kinds)"
     )
-    parser.add_argument("--helm", action="store_true", help="also check with this machine's helm")
+    options.add_flag(parser, "--helm", help="also check with this machine's helm")
     options.add_values(parser)
     options.add_placement(parser)
     options.add_examples(
@@ -80,8 +80,8 @@ def configure_render(parser: argparse.ArgumentParser) -> None:
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
     options.add_release(parser)
     parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
-    parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
-    parser.add_argument("--helm", action="store_true", help="render the chart with this machine's helm")
+    options.add_flag(parser, "--no-tests", help="leave out the pod that `helm test` starts")
+    options.add_flag(parser, "--helm", help="render the chart with this machine's helm")
     options.add_values(parser)
     options.add_examples(
         parser,
