@@ -167,11 +167,7 @@ def configure_uninstall(parser: argparse.ArgumentParser) -> None:
     options.add_flag(parser, "--keep-history", help="keep the release's history in helm")
     options.add_flag(parser, "--wait", help="return when its pods are gone")
     parser.add_argument(
-        "--timeout",
-        type=options.seconds,
-        default=300.0,
-        metavar="TIME",
-        help="for helm and for waiting (default: 5m)",
+        "--timeout", type=options.seconds, default=300.0, metavar="TIME", help="for helm and for waiting (default: 5m)"
     )
     options.add_yes(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)

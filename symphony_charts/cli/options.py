@@ -171,24 +171,11 @@ def add_spec_changes(parser: argparse.ArgumentParser) -> None:
     """Add `-E`, `--env-file` and `--spec-set` (args.spec_set, in their order) for every verb that reads a spec."""
     text = "set a variable in every process; KEY alone takes the value from here; may be repeated"
     parser.add_argument(
-        "-E",
-        "--setenv",
-        dest="spec_set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=variable,
-        help=text,
+        "-E", "--setenv", dest="spec_set", metavar="KEY=VALUE", action="append", default=[], type=variable, help=text
     )
     text = "set the variables of this file, with a KEY=VALUE a line; may be repeated"
     parser.add_argument(
-        "--env-file",
-        dest="spec_set",
-        metavar="FILE",
-        action="extend",
-        default=[],
-        type=variables_in,
-        help=text,
+        "--env-file", dest="spec_set", metavar="FILE", action="extend", default=[], type=variables_in, help=text
     )
     text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
     add_list(parser, "--spec-set", metavar="PATH=VALUE", help=text)
@@ -346,11 +333,7 @@ def add_waiting(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--wait", help="wait until everything is ready or has finished; fail if a Job fails")
     add_flag(parser, "--wait-for-jobs", help="as --wait, and every Job has finished")
     parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=300.0,
-        metavar="TIME",
-        help="for helm and for waiting: 90, 90s, 5m (default)",
+        "--timeout", type=seconds, default=300.0, metavar="TIME", help="for helm and for waiting: 90, 90s, 5m (default)"
     )
 
 

@@ -136,9 +136,7 @@ def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int
 
 # A method ``action_<verb>`` for each name of each verb: projects override them or call them from their own verbs.
 _VerbMethods: Any = type(
-    "VerbMethods",
-    (),
-    {_method_name(name): _action_of(verb) for verb in (*VERBS, *HIDDEN) for name in verb.names},
+    "VerbMethods", (), {_method_name(name): _action_of(verb) for verb in (*VERBS, *HIDDEN) for name in verb.names}
 )
 
 
