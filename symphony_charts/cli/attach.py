@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         if args.process:
             raise UsageError("--tile and -p exclude each other", next="name the processes after --tile")
         return tiles.run_tiles(args)
-    if options.cluster_flags(args) or options.backend_of(args) == "kube":
+    if options.place_of(args) == "kube":
         step = "--tile shows lines; or symph ssh PROCESS"
         raise UsageError("only processes of this machine have a terminal to attach to", next=step)
     live_run = experiments.run_to_use(args.experiment_name)

@@ -63,17 +63,12 @@ def _took(item: Mapping[str, object]) -> str:
 
 def watcher_of(args: argparse.Namespace) -> Watcher:
     """Return the watcher of the backend that the arguments mean: a project's own cluster, else that of `--on`."""
-    flags = options.cluster_flags(args)
-    if flags and typed(args, "on") == "tmux":
-        raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
-    if args.symphony.has_own_cluster and not typed(args, "on") and not flags:
-        watcher: Watcher = args.symphony.cluster.watcher
+    is_own = args.symphony.has_own_cluster and not typed(args, "on") and not options.cluster_flags(args)
+    backend = "" if is_own else options.place_of(args)
+    if backend not in ("tmux", "kube"):
+        watcher: Watcher = args.symphony.cluster_for(args).watcher
         return watcher
-    backend = options.backend_of(args)
-    if backend not in ("tmux", "kube") and not flags:
-        added: Watcher = args.symphony.cluster_for(args).watcher
-        return added
-    if flags or backend == "kube":
+    if backend == "kube":
         kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
         namespace = None if getattr(args, "all_namespaces", False) else args.namespace
         return watcher_of_cluster(namespace, args.context, kubeconfig)

@@ -137,6 +137,14 @@ def backend_of(args: argparse.Namespace) -> str:
     return chosen
 
 
+def place_of(args: argparse.Namespace) -> str:
+    """Return the backend: kube if a flag of a cluster was typed, else that of `backend_of`. Raises UsageError."""
+    flags = cluster_flags(args)
+    if flags and typed(args, "on") == "tmux":
+        raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
+    return "kube" if flags else backend_of(args)
+
+
 def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, positional: bool = True) -> None:
     """Add the experiment's name (args.experiment_name), as an argument or as `-e/--exp`."""
     text = "the experiment; part of a name is enough when it fits only one"
