@@ -13,7 +13,7 @@ from pathlib import Path
 
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
-from symphony_charts.cli import describe, experiments, options, output
+from symphony_charts.cli import experiments, look, options, output
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.system import files
 
@@ -160,7 +160,7 @@ def run_collect(args: argparse.Namespace) -> int:
     chosen = [instance for word in args.process for instance in experiments.some_instances(status, word)] or list(
         status.instances
     )
-    files.write_file(folder / "experiment.json", (json.dumps(describe.record_of(status), indent=2) + "\n").encode())
+    files.write_file(folder / "experiment.json", (json.dumps(look.record_of(status), indent=2) + "\n").encode())
     items = [item for one in chosen for item in _collect(watcher, status, one, args.path, folder)]
     columns = [output.Column("PROCESS", "name"), *output.columns("what", "result")]
     output.print_items(args, "Collected", items, columns)

@@ -14,7 +14,7 @@ from typing import Any
 from symphony_charts.backend import diagnosis
 from symphony_charts.backend import status as backend_status
 from symphony_charts.chart import helpers
-from symphony_charts.cli import describe, experiments, git_repository, options, output, status_sources
+from symphony_charts.cli import experiments, git_repository, look, options, output, status_sources
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
@@ -246,8 +246,7 @@ def _print(
     if args.output in ("json", "yaml"):
         missing = [{"name": name, "why": why} for name, why in silent.items()]
         items = [
-            row.item() | {"details": describe.record_of(row.live) if row.live and question.name else None}
-            for row in rows
+            row.item() | {"details": look.record_of(row.live) if row.live and question.name else None} for row in rows
         ]
         output.print_record(args, "StatusList", {"items": items, "notAsked": missing})
     elif args.output == "name":
@@ -299,7 +298,7 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
     else:
         below = [line for row in rows for line in _below(row)]
         if len(rows) == 1 and (live := rows[0].live):
-            below += describe.detail_lines(args, live)
+            below += look.detail_lines(args, live)
     table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
     return "\n".join([table, *below])
 
@@ -308,5 +307,5 @@ def _below(row: status_sources.Row) -> Iterator[str]:
     if row.why:
         yield printable_line(f"{row.where}: {row.why.sentence}")
         yield from [f"  next: {row.why.next}"] if row.why.next else []
-    for line in describe.lines_of_end(row.live) if row.live else ():
+    for line in look.lines_of_end(row.live) if row.live else ():
         yield printable_line(f"{row.where}: {line}")

@@ -65,14 +65,14 @@ VERBS: tuple[Verb, ...] = (
     Verb("start", (), "start processes of a running experiment that have ended", "start", "down"),
     Verb("scale", (), "change the number of replicas in a running experiment", "start", "down"),
     Verb("attach", (), "open the terminal of a running experiment", "start", "attach"),
-    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "ls"),
+    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "look"),
     Verb("logs", ("log", "l"), "print what processes wrote", "look", "logs"),
     Verb(
         "status", (), "show experiments here, on clusters and in Git; of one also services and events", "look", "status"
     ),
     Verb("top", (), "show processes and their usage, live", "look", "top"),
-    Verb("wait", (), "wait until an experiment is ready or has ended", "look", "describe"),
-    Verb("ls", ("list-experiments", "lse"), "list the experiments", "look", "ls"),
+    Verb("wait", (), "wait until an experiment is ready or has ended", "look", "look"),
+    Verb("ls", ("list-experiments", "lse"), "list the experiments", "look", "look"),
     Verb("exec", ("x",), "run a command where a process runs", "inside", "inside"),
     Verb("ssh", (), "open a shell where a process runs", "inside", "inside"),
     Verb("cp", ("scp",), "copy files from and to where a process runs", "inside", "inside"),
@@ -111,8 +111,8 @@ VERBS: tuple[Verb, ...] = (
 
 # Verbs that no help page lists: one for programs, parts of `status`, and one of Symphony that differs from `rm`.
 HIDDEN: tuple[Verb, ...] = (
-    Verb("describe", (), "show an experiment, its processes, services and events, as `status`", "hidden", "describe"),
-    Verb("events", (), "show the events of an experiment, as `status`", "hidden", "describe"),
+    Verb("describe", (), "show an experiment, its processes, services and events, as `status`", "hidden", "look"),
+    Verb("events", (), "show the events of an experiment, as `status`", "hidden", "look"),
     Verb("__complete", (), "names for completion scripts", "hidden", "completion"),
     Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "hidden", "rm"),
 )
