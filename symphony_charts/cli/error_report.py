@@ -62,45 +62,44 @@ _NO_HOME = "Could not determine home directory."
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-def report_error(error: Exception, *, verbose: bool, args: argparse.Namespace | None = None) -> int:
+def report_error(error: Exception, args: argparse.Namespace | None) -> int:
     """Print the error, with its next step completed from `args`; return the exit status."""
     if not isinstance(error, SymphError):
-        return _report_unexpected(error, verbose=verbose)
+        return _report_unexpected(error, args)
     error.next = placed(error.next, args) if args is not None else error.next
     tell(error)
     if error.__cause__ is not None and error.exit_code == _SCRIPT:
         theirs = their_error(error.__cause__)
         _say("\n".join(f"  | {line}" for line in theirs.lines) if theirs else "")
     if isinstance(error, ToolFailed):
-        _say(_tool_output(error, verbose))
+        _say(_tool_output(error, _is_verbose(args)))
     if os.environ.get("SYMPH_DEBUG"):
         _say(_traceback_of(error).rstrip())
     return error.exit_code
 
 
-def _report_unexpected(error: Exception, *, verbose: bool) -> int:
+def _is_verbose(args: argparse.Namespace | None) -> bool:
+    return bool(getattr(args, "verbose", False) or os.environ.get("SYMPH_DEBUG"))
+
+
+def _report_unexpected(error: Exception, args: argparse.Namespace | None) -> int:
     theirs = their_error(error)
     refused = elsewhere() if is_lack_of_linux(error) else _fault_of_the_machine(error) if theirs is None else None
     if refused is not None:
         refused.__cause__ = error
-        return report_error(refused, verbose=verbose)
+        return report_error(refused, args)
     _say(_script_text(theirs) if theirs else _bug_text(error))
-    if verbose:
+    if _is_verbose(args):
         _say(_traceback_of(error).rstrip())
     return _SCRIPT if theirs else _BUG
 
 
 def tell(error: SymphError) -> None:
-    """Print an error after which the command continues."""
-    _say(_blocks(error))
-
-
-def _blocks(error: SymphError) -> str:
-    """Return the error's text with ``error:`` before each problem; further lines of a problem are already indented."""
+    """Print an error with ``error:`` before each problem; further lines of a problem are already indented."""
     if isinstance(error, ToolMissing) and error.extra:
         error.next = f"{error.next}: {command_for_extra(error.extra)}"
     lines = str(error).split("\n")
-    return "\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines)
+    _say("\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines))
 
 
 def _tool_output(error: ToolFailed, verbose: bool) -> str:

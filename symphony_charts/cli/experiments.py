@@ -165,7 +165,7 @@ def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> R
         return find_run(name_in_spec(name), live=True)
     found, folder = meant_here(live=True)
     if folder and not args.dry_run:
-        what = f"no experiment of this folder runs; {found} came from {printable_line(folder)}"
+        what = _is_elsewhere(found, folder)
         if not (args.yes or output.can_ask()):
             raise UsageError(what, next=f"symph {command} {found}, or add --yes")
         output.confirm(args, f"{what}. Continue with {found}?")
@@ -176,10 +176,19 @@ def run_to_use(name: str | None) -> Run:
     """Return the live run that `name`, or without a name the current folder, means. Raises NotFound."""
     if name is not None:
         return find_run(name_in_spec(name), live=True)
-    found, folder = meant_here(live=True)
+    return find_run(_meant_here(live=True), live=True)
+
+
+def _meant_here(*, live: bool = False) -> str:
+    """Return the experiment of `meant_here`, and note if it came from another folder."""
+    name, folder = meant_here(live=live)
     if folder:
-        output.note(f"no experiment of this folder runs; {found} came from {printable_line(folder)}")
-    return find_run(found, live=True)
+        output.note(_is_elsewhere(name, folder))
+    return name
+
+
+def _is_elsewhere(name: str, folder: str) -> str:
+    return f"no experiment of this folder runs; {name} came from {printable_line(folder)}"
 
 
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
@@ -190,7 +199,8 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
     """
     name = args.experiment_name
     if name is None:
-        status = watcher.describe(_current(args, watcher), events=events)
+        is_here = isinstance(watcher, LocalWatcher) and not args.symphony.has_own_cluster
+        status = watcher.describe(_meant_here() if is_here else current_of(watcher), events=events)
     else:
         name = name_in_spec(name)
         try:
@@ -200,15 +210,6 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
     if status.note:
         output.warn(f"{status.name}: {status.note}")
     return status
-
-
-def _current(args: argparse.Namespace, watcher: Watcher) -> str:
-    if args.symphony.has_own_cluster or not isinstance(watcher, LocalWatcher):
-        return current_of(watcher)
-    name, folder = meant_here()
-    if folder:
-        output.note(f"no experiment of this folder runs; {name} came from {printable_line(folder)}")
-    return name
 
 
 def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:

@@ -82,13 +82,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-def _nothing() -> None:
-    return None
-
-
-def status_of(
-    action: Callable[[], int], is_verbose: Callable[[], bool], given: Callable[[], argparse.Namespace | None] = _nothing
-) -> int:
+def status_of(action: Callable[[], int], given: Callable[[], argparse.Namespace | None] = lambda: None) -> int:
     """Run `action` and return the exit status of the command whose arguments `given` returns.
 
     Print an expected error with its place and the next step; for any other, a bug, write the traceback to a log file
@@ -109,7 +103,7 @@ def status_of(
             # Tracebacks and log files take 15 ms to import; only a failure needs them.
             from symphony_charts.cli.error_report import report_error
 
-            status = report_error(error, verbose=is_verbose(), args=given())
+            status = report_error(error, given())
         sys.stdout.flush()
     except OSError as error:
         return _status_of_output(error)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import NotFound, UsageError
@@ -296,24 +296,6 @@ def _fit(text: str, width: int) -> str:
             text = text[:-1]
         text += "…"
     return text + " " * (width - _width(text))
-
-
-class Backend(Protocol):
-    """The part of a cluster that the parser needs; verbs use the full protocol of `symphony_charts.clusters`."""
-
-    def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
-        """Return the experiments that `name` may mean, best first, and True if it is an exact match."""
-
-
-def choose_experiment(cluster: Backend, name: str) -> str:
-    """Return the experiment that `name` means on this cluster, matched in Symphony's order.
-
-    Raises NotFound if nothing fits; UsageError, listing them, if several do and there is no terminal.
-    """
-    matches, is_exact = cluster.fuzzy_match_experiment(name)
-    if is_exact and matches:
-        return matches[0]
-    return choose(matches, name, "experiment")
 
 
 def choose(matches: Sequence[str], name: str, noun: str) -> str:
