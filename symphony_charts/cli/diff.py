@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.output == "markdown":
         output.line(shown.markdown())
     else:
-        output.line(shown.text(output.use_color(sys.stdout, getattr(args, "color", None))))
+        output.line(shown.text())
         for note in comparison.notes:
             output.warn(note)
     return int(args.exit_code and differs)

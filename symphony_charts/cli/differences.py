@@ -30,11 +30,11 @@ class Comparison:
     of: diff.Comparison
     has_all: bool = False
 
-    def text(self, color: bool) -> str:
+    def text(self) -> str:
         lines = [f"{self.of.before} -> {self.of.after}"]
         for line in self._lines():
             why = f": {line.why}" if line.why else ""
-            lines.append(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
+            lines.append(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect])}{why}")
             for path, text, changed in _fields(line):
                 lines.append(f"  {path:<16}  {text if changed is None else ''}".rstrip())
                 lines += [f"    {each}" for each in changed or ()]

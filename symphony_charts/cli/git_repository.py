@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -236,7 +235,7 @@ def print_changes(
         if not paths:
             output.note("nothing would change")
         for comparison in compared:
-            output.line(f"\n{comparison.text(output.use_color(sys.stdout, getattr(args, 'color', None)))}")
+            output.line(f"\n{comparison.text()}")
     elif args.output == "table":
         output.note(_ending(args, receipt, paths, branch))
     if link and args.output in ("table", "markdown"):

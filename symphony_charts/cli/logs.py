@@ -72,7 +72,6 @@ def run(args: argparse.Namespace) -> int:
     printer = following.LinePrinter(
         names,
         form=args.output,
-        color=getattr(args, "color", None),
         has_times=args.timestamps,
         is_live=args.follow,
         has_names=len(names) > 1,

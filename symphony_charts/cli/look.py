@@ -249,7 +249,7 @@ def lines_of_end(status: backend_status.ExperimentStatus) -> list[str]:
 
 def detail_lines(args: argparse.Namespace, status: backend_status.ExperimentStatus) -> list[str]:
     """Return the tables of processes, services and events, each after an empty line."""
-    color, lines = output.use_color(sys.stdout, getattr(args, "color", None)), []
+    lines: list[str] = []
     process_columns = [
         output.Column("GROUP", "group"),
         output.Column("PROCESS", "name"),
@@ -266,7 +266,7 @@ def detail_lines(args: argparse.Namespace, status: backend_status.ExperimentStat
     ]
     for items, columns in tables:
         if items:
-            lines += ["", output.format_table(items, columns, color=color, room=output.room_of(args.output))]
+            lines += ["", output.format_table(items, columns, room=output.room_of(args.output))]
     return lines
 
 

@@ -279,7 +279,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         args = self.master_parser.parse_args(ours)
         self._args = args
         args.remainder, args.has_remainder, args.symphony = remainder, has_remainder, self
-        output.be_quiet(args.quiet)
+        output.set_up(is_quiet=args.quiet, color=args.color)
         return args
 
     def load_all(self) -> None:

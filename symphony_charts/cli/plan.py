@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,12 +114,11 @@ def _print(args: argparse.Namespace, own: prepare.Rendering, plan: placement_pla
     ]
     if rows := report.pool_rows(plan):
         output.print_items(args, "Pool", rows, columns)
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
     groups = report.group_rows(plan)
     name_width = max((len(group.name) for group in groups), default=0)
     verdict_width = max((len(group.verdict) for group in groups), default=0)
     for group in groups:
-        verdict = output.paint(group.verdict.ljust(verdict_width), _STATES[group.verdict], color)
+        verdict = output.paint(group.verdict.ljust(verdict_width), _STATES[group.verdict])
         output.line(f"{group.name.ljust(name_width)}  {verdict}  {group.why}")
         if group.next:
             output.line(f"{' ' * name_width}  next: {group.next}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
@@ -37,13 +36,10 @@ def print_findings(
     if args.output in ("json", "yaml"):
         output.print_items(args, "Finding", records, ())
         return status
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
     shown = [record for record in records if args.verbose or record["rule"] not in _ONLY_VERBOSE]
     for record in shown:
         severity = str(record["severity"])
-        output.line(
-            f"{output.paint(severity, _SEVERITY_COLORS[severity], color)}: {record['what']}  [{record['rule']}]"
-        )
+        output.line(f"{output.paint(severity, _SEVERITY_COLORS[severity])}: {record['what']}  [{record['rule']}]")
         where = ", ".join(str(record[key]) for key in ("file", "path") if record[key])
         if where:
             output.line(f"  at:   {where}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -289,7 +288,6 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
     """Return the table, cut to the terminal's width; for one experiment with each cause and next step below."""
     if not rows:
         return ""
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
     items = [{**row.item(), "color": row.color, "sentence": row.why.sentence if row.why else ""} for row in rows]
     columns, room, below = [*_LEADING, *experiments.took_columns(items)], output.room_of(args.output), []
     if args.output == "wide" or not question.name:
@@ -299,7 +297,7 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
         below = [line for row in rows for line in _below(row)]
         if len(rows) == 1 and (live := rows[0].live):
             below += look.detail_lines(args, live)
-    table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
+    table = output.format_table(items, columns, headers=not args.no_headers, room=room)
     return "\n".join([table, *below])
 
 
