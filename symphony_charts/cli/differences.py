@@ -50,7 +50,12 @@ class Comparison:
                 safe = text.replace("|", "\\|").replace("<", "&lt;")
                 cells.append(f"`{path}` {safe if changed is None else 'see below'}")
                 if changed is not None:
-                    blocks += ["", f"`{path}` of {line.difference.name}:", "", *_block(changed)]
+                    blocks += [
+                        "",
+                        f"`{path}` of {line.difference.name}:",
+                        "",
+                        output.fenced("\n".join(changed), "diff"),
+                    ]
             lines.append(f"| {line.difference.name} | {line.effect} | {'<br>'.join(cells)} |")
         notes = [text for note in self.of.notes for text in ("", f"> {note}")]
         return "\n".join([*lines, *blocks, "", self._amounts(), *notes])
@@ -124,12 +129,6 @@ def _changed_lines(old: object, new: object) -> list[str] | None:
     lines = list(difflib.unified_diff(sides[0], sides[1], n=2, lineterm=""))[2:]
     more = len(lines) - _MOST_LINES
     return [*lines[:_MOST_LINES], *([f"... {more} lines more"] if more > 0 else [])]
-
-
-def _block(lines: list[str]) -> list[str]:
-    """Return lines as a block of Markdown that none of them can end."""
-    fence = "`" * max([3, *(len(ticks) + 1 for line in lines for ticks in re.findall("`+", line))])
-    return [f"{fence}diff", *lines, fence]
 
 
 def _text(value: object) -> str:

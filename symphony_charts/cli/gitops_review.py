@@ -86,11 +86,9 @@ def _run(*words: str) -> Part:
 def _part_text(part: Part) -> str:
     if part.command[0] == "diff" and part.status == 0:
         return f"`{_shown(part)}`\n\n{part.text}"
-    # Longer than any fence in the text, so that no line can end the block.
-    fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", part.text))])
     is_open = " open" if not part.is_good or part.command[0] == "plan" else ""
     head = f"<details{is_open}><summary><code>{_shown(part)}</code></summary>"
-    return f"{head}\n\n{fence}text\n{part.text}\n{fence}\n</details>"
+    return f"{head}\n\n{output.fenced(part.text, 'text')}\n</details>"
 
 
 def _shown(part: Part) -> str:

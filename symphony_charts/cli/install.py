@@ -39,9 +39,8 @@ def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> h
 
     Raises ToolMissing or ToolFailed.
     """
-    target = helm_client.Target(
-        kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context
-    )
+    kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
+    target = helm_client.Target(kubeconfig=kubeconfig, context=args.context)
     return helm_releases.Releases(target, timeout_s=getattr(args, "timeout", 300.0) if timeout_s is None else timeout_s)
 
 
@@ -166,9 +165,7 @@ def configure_uninstall(parser: argparse.ArgumentParser) -> None:
     options.add_target(parser)
     options.add_flag(parser, "--keep-history", help="keep the release's history in helm")
     options.add_flag(parser, "--wait", help="return when its pods are gone")
-    parser.add_argument(
-        "--timeout", type=options.seconds, default=300.0, metavar="TIME", help="for helm and for waiting (default: 5m)"
-    )
+    options.add_timeout(parser)
     options.add_yes(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
     options.add_dry_run(parser, "list what would be removed")

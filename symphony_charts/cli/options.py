@@ -96,7 +96,8 @@ def add_force(parser: argparse.ArgumentParser, help: str) -> None:
 def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
     parser.add_argument("-n", "--namespace", help=namespace)
     parser.add_argument("--context", help="the kubeconfig's context (default: the current one)")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, else ~/.kube/config")
+    text = "default: $KUBECONFIG, else ~/.kube/config"
+    parser.add_argument("--kubeconfig", metavar="FILE", type=os.path.expanduser, help=text)
 
 
 def cluster_flags(args: argparse.Namespace) -> list[str]:
@@ -340,9 +341,12 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 def add_waiting(parser: argparse.ArgumentParser) -> None:
     add_flag(parser, "--wait", help="wait until everything is ready or has finished; fail if a Job fails")
     add_flag(parser, "--wait-for-jobs", help="as --wait, and every Job has finished")
-    parser.add_argument(
-        "--timeout", type=seconds, default=300.0, metavar="TIME", help="for helm and for waiting: 90, 90s, 5m (default)"
-    )
+    add_timeout(parser)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    text = "for helm and for waiting: 90, 90s, 5m (default)"
+    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="TIME", help=text)
 
 
 CHANGE_FORMATS = ("table", "json", "yaml", "markdown")

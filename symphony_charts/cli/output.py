@@ -185,6 +185,12 @@ def safe_text(text: str) -> str:
     return "".join(part if _OWN_COLOR.fullmatch(part) else printable_lines(part) for part in _OWN_COLOR.split(text))
 
 
+def fenced(text: str, language: str) -> str:
+    """Return text as a block of Markdown that none of its lines can end."""
+    fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", text))])
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
 def json_text(value: object, *, indent: int | None = None) -> str:
     """Return `value` as JSON with every unprintable character escaped, such as U+009B and U+202E, which JSON allows."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)

@@ -138,20 +138,16 @@ def _explain(args: argparse.Namespace, plan: placement_plan.Plan, pod: str) -> N
     if args.output in ("json", "yaml"):
         output.print_record(args, "Explanation", explanation)
         return
-    requests, reasons, pools = explanation["requests"], explanation["reasons"], explanation["pools"]
-    assert isinstance(requests, dict)  # noqa: S101 - as explain makes it
-    assert isinstance(reasons, list)  # noqa: S101 - likewise
-    assert isinstance(pools, list)  # noqa: S101 - likewise
-    asks = ", ".join(verdicts.amount_text(k, v) for k, v in requests.items() if k != "pods")
+    asks = ", ".join(verdicts.amount_text(k, v) for k, v in explanation["requests"].items() if k != "pods")
     output.line(f"{explanation['name']}   {explanation['verdict']}   asks for {asks}")
-    for line in (explanation["why"], *reasons):
+    for line in (explanation["why"], *explanation["reasons"]):
         output.line(f"  {line}")
     columns = [
         *output.columns("pool", "pods"),
         output.Column("PER NODE", "perNode"),
         output.Column("WHY NOT", lambda row: "; ".join(output.texts(row["obstacles"]))),
     ]
-    output.line(output.format_table(pools, columns, room=output.room_of(args.output)))
+    output.line(output.format_table(explanation["pools"], columns, room=output.room_of(args.output)))
 
 
 _LIVE = "the cluster's nodes"

@@ -178,7 +178,7 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     options.add_change_options(parser)
     options.add_target(parser)
     options.add_flag(parser, "--wait", help="a release: wait until everything is ready or has finished")
-    parser.add_argument("--timeout", type=options.seconds, default=300.0, metavar="TIME", help="a release: default 5m")
+    options.add_timeout(parser)
     options.add_yes(parser)
     options.add_examples(
         parser,

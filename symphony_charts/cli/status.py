@@ -115,7 +115,7 @@ def _question(args: argparse.Namespace) -> _Question:
         if each.context and env in (None, label)
     )
     if flags or not (places or named):
-        kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
+        kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
         namespace = None if args.all_namespaces else args.namespace
         places = (status_sources.Place(context=args.context, namespace=namespace, kubeconfig=kubeconfig),)
     # The user typed no flag and may expect the environments that a default excludes.

@@ -135,7 +135,7 @@ def _submit(
     items: Sequence[dict[str, object]],
     columns: Sequence[output.Column],
 ) -> int:
-    with closing(KubeApi(Path(args.kubeconfig).expanduser() if args.kubeconfig else None, args.context)) as api:
+    with closing(KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)) as api:
         namespace = args.namespace or spec.experiment.namespace or api.namespace
         trials = trial_objects(base, runs, namespace)
         kept = kept_there(KubeExperiments(namespace=namespace, api=api), trials, namespace, again=args.again)
