@@ -9,7 +9,7 @@ from pathlib import Path
 
 from symphony_charts import package
 from symphony_charts.chart import folder as chart_folder
-from symphony_charts.cli import options, output, publish, push, reports
+from symphony_charts.cli import options, output, publish, push, validate
 from symphony_charts.cli import specs as cli_specs
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import data
@@ -187,7 +187,7 @@ def _prepare_all(
     cli_specs.refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
     for item in packaged:
         _say_missing(item)
-    reports.note_warnings([item.verdict for item in packaged])
+    validate.note_warnings([item.verdict for item in packaged])
     return packaged
 
 
