@@ -183,7 +183,8 @@ def run_scale(args: argparse.Namespace) -> int:
     saved = history.load_saved(live_run, is_pinned=False)
     changed = _scaled(saved.experiment, words)
     services = pods.allocate(changed, saved.ports)
-    up.up(changed, services, folder=saved.folder, dry_run=args.dry_run, is_scaled=True)
+    show = output.plan_printer(args)
+    up.up(changed, services, folder=saved.folder, dry_run=args.dry_run, is_scaled=True, show=show)
     if args.dry_run:
         return 0
     slots = _slots(live_run, [_parse(word)[0] for word in words])

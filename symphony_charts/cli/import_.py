@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         output.print_record(
             args, "Import", {"experiment": spec_data.to_data(imported.experiment), "report": report.data()}
         )
-    elif not is_refused:
+    if not is_refused and (args.file or not args.output):
         _write(args, imported)
     output.note(_title(args, imported))
     output.print_report(report)

@@ -162,7 +162,7 @@ def start(
         dry_run=args.dry_run,
         is_new=is_new,
         spare=spare,
-        show=lambda data, text: output.print_record(args, "Run", data, text.removesuffix("\n")),
+        show=output.plan_printer(args),
     )
     return spec, started
 

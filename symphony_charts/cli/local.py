@@ -210,6 +210,7 @@ def _replay(args: argparse.Namespace) -> int:
         force=args.force,
         dry_run=args.dry_run,
         share_gpus=past.plan().is_sharing_gpus,
+        show=output.plan_printer(args),
     )
     if started is None:
         return 0

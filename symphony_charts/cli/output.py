@@ -95,6 +95,11 @@ def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, objec
         line(text)
 
 
+def plan_printer(args: argparse.Namespace) -> Callable[[Mapping[str, object], str], None]:
+    """Return the function that prints what a dry run of `local.up` would do."""
+    return lambda plan, text: print_record(args, "Run", plan, text.removesuffix("\n"))
+
+
 def _head(args: argparse.Namespace, kind: str) -> dict[str, object]:
     dry_run = {"dryRun": True} if getattr(args, "dry_run", False) else {}
     return {"apiVersion": API_VERSION, "kind": kind, **dry_run}

@@ -76,7 +76,8 @@ def _text_of(file: str) -> str:
 
 
 def _line_of(file: str, path: str) -> int | None:
-    return yaml_read.line_of(_text_of(file), path) if path and not file.endswith(".py") else None
+    """Return the line of a finding; None in a script, and in a spec from stdin, which cannot be read again."""
+    return yaml_read.line_of(_text_of(file), path) if path and file != "-" and not file.endswith(".py") else None
 
 
 # What holds of nearly every spec.

@@ -70,7 +70,7 @@ VERBS: tuple[Verb, ...] = (
     Verb(
         "status", (), "show experiments here, on clusters and in Git; of one also services and events", "look", "status"
     ),
-    Verb("top", (), "show processes and their usage, live", "look", "look"),
+    Verb("top", (), "show processes and their usage, live", "look", "top"),
     Verb("wait", (), "wait until an experiment is ready or has ended", "look", "look"),
     Verb("ls", ("list-experiments", "lse"), "list the experiments", "look", "look"),
     Verb("exec", ("x",), "run a command where a process runs", "inside", "inside"),
