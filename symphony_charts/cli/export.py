@@ -88,7 +88,7 @@ class Exported:
 
 def _manifests(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     objects, notes = _chart_objects(spec, args)
-    return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
+    return Exported(objects=tuple(objects), notes=tuple(notes))
 
 
 # Sources of secrets whose Secret is not among the objects: path, reason and next step.
@@ -110,9 +110,7 @@ def _secret_notes(spec: spec_files.SpecFile) -> tuple[importers_report.Note, ...
 def _kustomize(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     """Return a kustomization with a file for each object; only the kustomization sets the namespace."""
     objects, notes = _chart_objects(spec, args, is_placed=False)
-    return Exported(
-        files=folder.kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec))
-    )
+    return Exported(files=folder.kustomize_files(objects, namespace=args.namespace), notes=tuple(notes))
 
 
 def _appwrapper(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
@@ -132,7 +130,7 @@ def _appwrapper(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported
     for title in whole.services:
         what = "the AppWrapper has not ended as long as this service runs"
         notes.append(importers_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done"))
-    return Exported(objects=whole.objects, notes=(*notes, *_secret_notes(spec)))
+    return Exported(objects=whole.objects, notes=tuple(notes))
 
 
 def _chart_objects(
@@ -173,10 +171,11 @@ def run(args: argparse.Namespace) -> int:
     if args.format in FORMATS:
         *_, make = FORMATS[args.format]
         exported = make(spec, args)
+        notes = (*exported.notes, *_secret_notes(spec))
     else:
         made = _added()[args.format].run(finish.finish(spec.experiment), args)
-        exported = Exported(objects=made.objects, notes=made.notes)
-    report = importers_report.Report(notes=exported.notes)
+        exported, notes = Exported(objects=made.objects), made.notes
+    report = importers_report.Report(notes=notes)
     is_refused = args.strict and bool(report.lost)
     if not is_refused:
         _write(args, exported)

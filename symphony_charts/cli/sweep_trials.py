@@ -53,6 +53,7 @@ def begin_trials(
     `stack` keeps the releases' chart, and ends the trials that are left when it closes.
     """
     judge = judge_of(args)
+    stopper = Stopper(judge=judge, read=reader_of(args)) if judge else None
     if base is None:
         refuse_elsewhere()
         going = run_trials(
@@ -62,7 +63,7 @@ def begin_trials(
             again=args.again,
             timeout_s=args.timeout,
             on_start=started,
-            stopper=Stopper(judge=judge, read=reader_of(args)) if judge else None,
+            stopper=stopper,
         )
         return stack.enter_context(closing(going)), ""
     folder = spec.path.absolute().parent
@@ -75,7 +76,7 @@ def begin_trials(
         namespace=namespace,
         is_waiting=not args.no_wait,
         timeout_s=args.timeout,
-        stopper=Stopper(judge=judge, read=reader_of(args)) if judge else None,
+        stopper=stopper,
         stopped=before.stopped if before is not None and before.namespace == namespace else {},
         on_end=lambda trial, run, why: remember_end(name, "kube", trial, run, why),
     )
