@@ -18,6 +18,7 @@ import time
 import traceback
 from pathlib import Path
 
+from symphony_charts.cli.options import PLACE_FLAGS
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
 from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.installation import command_for_extra
@@ -25,7 +26,6 @@ from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, sta
 
 # The code that raises an error knows no flags, so each `symph VERB` in its next step gets those that the verb takes.
 
-_FLAGS = {"on": "--on", "namespace": "-n", "context": "--context", "kubeconfig": "--kubeconfig"}
 # A verb, and its arguments up to the next command.
 _COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)((?:(?!\bsymph [a-z]).)*)", re.DOTALL)
 
@@ -33,7 +33,7 @@ _COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)((?:(?!\bsymph [a-z]).)*)",
 def placed(step: str, args: argparse.Namespace) -> str:
     """Return `step` with the place flags of `args` added to each verb that takes them and does not have them yet."""
     # This machine is the default place.
-    given = {name: str(value) for name in _FLAGS if (value := getattr(args, name, None)) not in (None, "", "tmux")}
+    given = {name: str(value) for name in PLACE_FLAGS if (value := getattr(args, name, None)) not in (None, "", "tmux")}
     if not given or not hasattr(args, "symphony"):
         return step
 
@@ -44,7 +44,7 @@ def placed(step: str, args: argparse.Namespace) -> str:
                 value = given.get(option.dest)
                 is_set = not {*option.option_strings}.isdisjoint(match[2].split())
                 if value and option.option_strings and not is_set and value in (option.choices or (value,)):
-                    flags += [_FLAGS[option.dest], shlex.quote(value)]
+                    flags += [PLACE_FLAGS[option.dest], shlex.quote(value)]
         return " ".join([f"symph {match[1]}", *flags]) + match[2]
 
     return _COMMAND.sub(completed, step)

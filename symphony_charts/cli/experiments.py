@@ -91,9 +91,8 @@ def watcher_of_cluster(namespace: str | None, context: str | None, kubeconfig: P
 
 def place_flags(args: argparse.Namespace) -> list[str]:
     """Return the typed flags that select the place, for commands that symph runs on the terminal."""
-    names = {"--on": "on", "-n": "namespace", "--context": "context", "--kubeconfig": "kubeconfig"}
-    given = {flag: value for flag, name in names.items() if (value := typed(args, name))}
-    words = [word for flag, value in given.items() for word in (flag, str(value))]
+    given = {flag: value for name, flag in options.PLACE_FLAGS.items() if (value := typed(args, name))}
+    words = [word for flag, value in given.items() for word in (flag, value)]
     return [*words, "-A"] if getattr(args, "all_namespaces", False) else words
 
 

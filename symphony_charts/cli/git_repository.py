@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -154,8 +155,18 @@ def pointer_fields(
     }
 
 
+def confirm_push(args: argparse.Namespace, question: str) -> None:
+    """Ask before a change that takes effect at once: not a preview, a change for a review or one in a checkout."""
+    if not args.dry_run and args.into is None and args.branch is None:
+        output.confirm(args, question)
+
+
 def carry_out(
-    args: argparse.Namespace, store: Store | None, operations: Sequence[Operation], now: int, guard: Guard | None = None
+    args: argparse.Namespace,
+    store: Store | None,
+    operations: Sequence[Operation],
+    now: int | None = None,
+    guard: Guard | None = None,
 ) -> tuple[tuple[Change, ...], PushResult | Snapshot | None]:
     """Push the operations' changes, or write them into `--into`, or with `--dry-run` only preview them.
 
@@ -179,7 +190,7 @@ def carry_out(
         edits = [(path, content) for change in changes for path, content in change.edits.items()]
         guard.refuse({path: content for path, content in edits if content is not None})
         return changes, tip
-    receipt = store.apply(operations, now=now)
+    receipt = store.apply(operations, now=int(time.time()) if now is None else now)
     return receipt.changes, receipt
 
 

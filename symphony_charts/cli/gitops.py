@@ -6,7 +6,6 @@ import argparse
 import re
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -142,9 +141,8 @@ def _render(args: argparse.Namespace) -> int:
 def _tidy(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     store = git_repository.store_or_none(args, settings)
-    if not args.dry_run and args.into is None and args.branch is None:
-        output.confirm(args, "Remove the chart versions that nothing needs?")
-    changes, receipt = git_repository.carry_out(args, store, [operations.Tidy(keep=args.keep)], int(time.time()))
+    git_repository.confirm_push(args, "Remove the chart versions that nothing needs?")
+    changes, receipt = git_repository.carry_out(args, store, [operations.Tidy(keep=args.keep)])
     removed = output.texts(changes[0].facts["removed"])
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
     git_repository.print_changes(args, settings, changes, receipt, text)

@@ -100,6 +100,10 @@ def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
     parser.add_argument("--kubeconfig", metavar="FILE", type=os.path.expanduser, help=text)
 
 
+# The flags that choose where an experiment runs.
+PLACE_FLAGS = {"on": "--on", "namespace": "-n", "context": "--context", "kubeconfig": "--kubeconfig"}
+
+
 def cluster_flags(args: argparse.Namespace) -> list[str]:
     """Return the cluster flags that were typed; any of them selects the kube backend."""
     names = ("namespace", "all_namespaces", "context", "kubeconfig")

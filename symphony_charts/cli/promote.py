@@ -235,9 +235,8 @@ def run_retire(args: argparse.Namespace) -> int:
     team = git_repository.find_team(args, settings, store, env)
     name = args.experiment_name
     operation = operations.Retire(team=team, name=name, env=env, expect=args.expect)
-    if not args.dry_run and args.into is None and args.branch is None:
-        output.confirm(args, f"Take {team}/{name} out of {env}, and end what runs there?")
-    changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
+    git_repository.confirm_push(args, f"Take {team}/{name} out of {env}, and end what runs there?")
+    changes, receipt = git_repository.carry_out(args, store, [operation])
     if changes[0].facts["was"] is None:
         raise NotFound(f"{env} runs no {team}/{name}", next=f"symph status --env {env} lists what it runs")
     text = f"{name} {changes[0].facts['was']} retired from {env}"

@@ -267,14 +267,10 @@ def _note_silent(silent: Mapping[str, str]) -> None:
         output.note(f"not asked: {', '.join(name for name in silent if silent[name] == why)}: {why}")
 
 
-def _ready(item: Mapping[str, object]) -> str:
-    return "" if item["processes"] is None else f"{item['ready']}/{item['processes']}"
-
-
 _LEADING = (
     *output.columns("where", "version"),
     output.Column("STATE", "state", state=lambda item: str(item["color"])),
-    output.Column("READY", _ready),
+    output.Column("READY", lambda item: "" if item["processes"] is None else f"{item['ready']}/{item['processes']}"),
 )
 _WIDE = (
     output.Column("RUNS", "running"),
