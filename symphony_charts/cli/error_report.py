@@ -18,9 +18,9 @@ import time
 import traceback
 from pathlib import Path
 
+from symphony_charts.cli.failures import say
 from symphony_charts.cli.options import PLACE_FLAGS
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
-from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.installation import command_for_extra
 from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, state_dir
 
@@ -70,11 +70,11 @@ def report_error(error: Exception, args: argparse.Namespace | None) -> int:
     tell(error)
     if error.__cause__ is not None and error.exit_code == _SCRIPT:
         theirs = their_error(error.__cause__)
-        _say("\n".join(f"  | {line}" for line in theirs.lines) if theirs else "")
+        say("\n".join(f"  | {line}" for line in theirs.lines) if theirs else "")
     if isinstance(error, ToolFailed):
-        _say(_tool_output(error, _is_verbose(args)))
+        say(_tool_output(error, _is_verbose(args)))
     if os.environ.get("SYMPH_DEBUG"):
-        _say(_traceback_of(error).rstrip())
+        say(_traceback_of(error).rstrip())
     return error.exit_code
 
 
@@ -88,9 +88,9 @@ def _report_unexpected(error: Exception, args: argparse.Namespace | None) -> int
     if refused is not None:
         refused.__cause__ = error
         return report_error(refused, args)
-    _say(_script_text(theirs) if theirs else _bug_text(error))
+    say(_script_text(theirs) if theirs else _bug_text(error))
     if _is_verbose(args):
-        _say(_traceback_of(error).rstrip())
+        say(_traceback_of(error).rstrip())
     return _SCRIPT if theirs else _BUG
 
 
@@ -99,7 +99,7 @@ def tell(error: SymphError) -> None:
     if isinstance(error, ToolMissing) and error.extra:
         error.next = f"{error.next}: {command_for_extra(error.extra)}"
     lines = str(error).split("\n")
-    _say("\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines))
+    say("\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines))
 
 
 def _tool_output(error: ToolFailed, verbose: bool) -> str:
@@ -206,8 +206,3 @@ def _write_log(error: Exception) -> str:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(_traceback_of(error))
     return path
-
-
-def _say(text: str) -> None:
-    if text:
-        sys.stderr.write(f"{printable_lines(text)}\n")

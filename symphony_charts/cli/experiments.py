@@ -53,12 +53,8 @@ def gpu_ids(item: Mapping[str, object]) -> str:
 
 def took_columns(items: Sequence[Mapping[str, object]]) -> list[output.Column]:
     """Return the column of the key `seconds`, if an item has ended; else no column."""
-    return [output.Column("TOOK", _took)] if any(item["ended"] for item in items) else []
-
-
-def _took(item: Mapping[str, object]) -> str:
-    seconds = item["seconds"]
-    return age(seconds) if isinstance(seconds, float) else ""
+    took = output.Column("TOOK", lambda item: "" if item["seconds"] is None else age(item["seconds"]))
+    return [took] if any(item["ended"] for item in items) else []
 
 
 def watcher_of(args: argparse.Namespace) -> Watcher:

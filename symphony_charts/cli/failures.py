@@ -95,7 +95,7 @@ def status_of(action: Callable[[], int], given: Callable[[], argparse.Namespace 
         except SystemExit as exit:
             status = _status_of_exit(exit)
         except KeyboardInterrupt:
-            _say("interrupted")
+            say("interrupted")
             status = INTERRUPTED
         except Exception as error:
             if isinstance(error, BrokenPipeError) and is_cut_off():
@@ -115,7 +115,7 @@ def _status_of_output(error: OSError) -> int:
     is_pipe = isinstance(error, BrokenPipeError)
     if not is_pipe:
         with suppress(OSError):
-            _say(f"error: cannot write the output: {error.strerror or error}")
+            say(f"error: cannot write the output: {error.strerror or error}")
     leave_quietly()
     return BROKEN_PIPE if is_pipe else OUTPUT_LOST
 
@@ -124,10 +124,11 @@ def _status_of_exit(exit: SystemExit) -> int:
     """Return the status of SystemExit, raised by argparse and user verbs; print a text as Python does."""
     if exit.code is None or isinstance(exit.code, int):
         return exit.code or 0
-    _say(str(exit.code))
+    say(str(exit.code))
     return 1
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print text to stderr without control sequences; nothing if it is empty."""
     if text:
         sys.stderr.write(f"{printable_lines(text)}\n")

@@ -307,12 +307,9 @@ def count(text: str) -> int:
     return number
 
 
+_SET = "change one value; may be repeated; also --set-string, --set-json, --set-file and --set-literal"
 _FLAGS = (
-    (
-        "--set",
-        "KEY=VALUE",
-        "change one value; may be repeated; also --set-string, --set-json, --set-file and --set-literal",
-    ),
+    ("--set", "KEY=VALUE", _SET),
     ("--set-string", "KEY=TEXT", "the same, and the value stays a text"),
     ("--set-json", "KEY=JSON", "the same with a value in JSON, or a whole object"),
     ("--set-file", "KEY=FILE", "the same with the content of a file"),
@@ -384,22 +381,18 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
     parser.add_argument("--expect", metavar="VERSION", help="fail unless this version runs there now")
     parser.add_argument("--branch", metavar="NAME", help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", help="write into this work tree; do not push")
-    parser.add_argument(
-        "-m", "--message", metavar="WHY", help="reason, kept in the commit and shown by `symph history`"
-    )
-    if not is_alone:
-        return
-    add_output(parser, CHANGE_FORMATS, headers=False)
-    add_dry_run(parser, "show what would change in the repository and push nothing")
+    text = "reason, kept in the commit and shown by `symph history`"
+    parser.add_argument("-m", "--message", metavar="WHY", help=text)
+    if is_alone:
+        add_output(parser, CHANGE_FORMATS, headers=False)
+        add_dry_run(parser, "show what would change in the repository and push nothing")
 
 
 def add_publish_options(parser: argparse.ArgumentParser) -> None:
     add_env(parser, text="the target environment")
     add_flag(parser, "--chart-only", help="publish only the chart, without deploying it")
-    text = "values file of the environment; replaces its own values"
-    add_list(parser, "--env-values", metavar="FILE", help=text)
-    text = "set one value of the environment"
-    add_list(parser, "--env-set", metavar="KEY=VALUE", help=text)
+    add_list(parser, "--env-values", metavar="FILE", help="values file of the environment; replaces its own values")
+    add_list(parser, "--env-set", metavar="KEY=VALUE", help="set one value of the environment")
     text = "remove a value of the environment; that of .symph.yaml or of the chart applies again"
     add_list(parser, "--env-unset", metavar="KEY", help=text)
     parser.add_argument(

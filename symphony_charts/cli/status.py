@@ -174,7 +174,7 @@ def _rows_there(
     taken: set[tuple[str, str, str]] = set()
     repository = question.settings.repository
     for placed in published or ():
-        if _is_meant(question, placed.team, placed.name):
+        if question.name in ("", placed.name) and question.team in ("", placed.team):
             answer = next((live for place, live in lives.items() if place.env == placed.env), None)
             row = _row_of(placed, answer, repository)
             if row.live is not None:
@@ -185,10 +185,6 @@ def _rows_there(
             if (place.env, status.namespace, status.name) not in taken:
                 where = place.env or answer.context or place.name
                 yield status_sources.Row(where=where, name=status.name, context=answer.context, live=status, why=why)
-
-
-def _is_meant(question: _Question, team: str, name: str) -> bool:
-    return question.name in ("", name) and question.team in ("", team)
 
 
 def _row_of(

@@ -121,8 +121,7 @@ def write_or_submit(args: argparse.Namespace, spec: SpecFile, base: Prepared, ru
     write_file(file, dump_all(objects).encode())
     output.note(f"{len(runs)} trials in the Workflow {name}, {file}")
     if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
-        next_step = "--up pushes them, or symph secrets push --release TRIAL"
-        output.warn("each trial uses its own Secret", next_step)
+        output.warn("each trial uses its own Secret", "--up pushes them, or symph secrets push --release TRIAL")
     where = f" -n {namespace}" if namespace else ""
     output.next_step(f"kubectl apply -f {file}{where}", f"argo watch {name}{where}")
     return 0
