@@ -11,7 +11,6 @@ import contextlib
 import os
 import re
 import shlex
-import sys
 import sysconfig
 import tempfile
 import time
