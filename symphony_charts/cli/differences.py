@@ -116,13 +116,9 @@ def change_text(old: object, new: object) -> str:
 
 def _changed_lines(old: object, new: object) -> list[str] | None:
     """Return the lines that differ, each with two lines around it; None for short values, which fit in one line."""
-    texts = [value if isinstance(value, str) else "" if value is None else _json(value) for value in (old, new)]
-    if all("\n" not in text and len(text) <= _LONGEST for text in texts):
+    if all("\n" not in text and len(text) <= _LONGEST for text in (_plain(old), _plain(new))):
         return None
-    sides = [
-        value.splitlines() if isinstance(value, str) else [] if value is None else _json(value, indent=1).splitlines()
-        for value in (old, new)
-    ]
+    sides = [_plain(value, indent=1).splitlines() for value in (old, new)]
     if all(len(side) == 1 for side in sides):
         # A long command in one line: a word in each line.
         sides = [re.findall(r"\S+\s*", side[0]) for side in sides]
@@ -132,8 +128,11 @@ def _changed_lines(old: object, new: object) -> list[str] | None:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) and value else _json(value)
+    return _plain(value) or json.dumps(value)
 
 
-def _json(value: object, indent: int | None = None) -> str:
+def _plain(value: object, indent: int | None = None) -> str:
+    """Return a text as it is, nothing for None, and any other value as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent)

@@ -78,11 +78,12 @@ _REMOTE = re.compile(r"((?:[A-Za-z0-9][A-Za-z0-9_.-]*/){0,2}[A-Za-z0-9][A-Za-z0-
 def run_cp(args: argparse.Namespace) -> int:
     """Copy one file or folder; exactly one side names a process."""
     source, dest = parse_place(args.src_file), parse_place(args.dest_file)
-    if (source is None) == (dest is None):
+    place = source or dest
+    if place is None or (source and dest):
         raise UsageError("exactly one side is PROCESS:PATH", next="symph cp learner:/results ./results")
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
-    word, path = source or dest or ("", "")
+    word, path = place
     if not word:
         if len(status.instances) != 1:
             known = ", ".join(one.path for one in status.instances)

@@ -45,7 +45,7 @@ def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> h
 
 
 def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
-    if getattr(args, "create_namespace", False) and is_upgrade and not args.install:
+    if args.create_namespace and is_upgrade and not args.install:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
     values = specs.user_values_of(args)
     with (

@@ -92,7 +92,7 @@ def run_history(args: argparse.Namespace) -> int:
         output.Column("NOW", lambda item: "now" if item["isNow"] else None, state=lambda _item: "good"),
         *output.columns("op", "at", "by"),
         output.Column("COMMIT", lambda item: str(item["commit"])[:7] if item["commit"] else None),
-        output.Column("WHY", lambda item: item["reason"]),
+        output.Column("WHY", "reason"),
         output.Column("VALUES", lambda item: output.json_text(item["values"]) if item["values"] else ""),
         output.Column("DIGEST", "digest", is_wide=True),
     ]

@@ -152,9 +152,9 @@ def run(args: argparse.Namespace) -> int:
     if args.up and args.on == "tmux":
         spec = values.under_values(spec, overrides)
         here = trial_runs.prepare_trials(spec, trials, None)
-        return (
-            sweep_trials.show_plan(args, spec, here) if args.dry_run else sweep_trials.run_all(args, spec, None, here)
-        )
+        if args.dry_run:
+            return sweep_trials.show_plan(args, spec, here)
+        return sweep_trials.run_all(args, spec, None, here)
     spec = kubernetes.as_task(spec) if args.on == "argo" else spec
     base = specs.prepared_of(args, spec)
     if base.own.fit:
