@@ -18,7 +18,7 @@ LATE = (tiles,)  # 90 ms, which a terminal does not need
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
     parser.add_argument("-p", "--process", metavar="PROCESS", help="begin with the pane of this process, or replica")
-    parser.add_argument("--nested", action="store_true", help="attach even from inside tmux; C-b C-b d leaves")
+    options.add_flag(parser, "--nested", help="attach even from inside tmux; C-b C-b d leaves")
     parser.add_argument(
         "--tile",
         metavar="PROCESS",
@@ -26,9 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="what these processes write, side by side, with their states (default: all); also after their end",
     )
-    parser.add_argument(
-        "--into-current", action="store_true", help="with --tile: in a window of the tmux session you are in"
-    )
+    options.add_flag(parser, "--into-current", help="with --tile: in a window of the tmux session you are in")
     options.add_backend(parser)
     options.add_examples(
         parser,
@@ -50,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         if args.process:
             raise UsageError("--tile and -p exclude each other", next="name the processes after --tile")
         return tiles.run_tiles(args)
-    if options.cluster_flags(args) or options.backend_of(args) == "kube":
+    if options.place_of(args) == "kube":
         step = "--tile shows lines; or symph ssh PROCESS"
         raise UsageError("only processes of this machine have a terminal to attach to", next=step)
     live_run = experiments.run_to_use(args.experiment_name)

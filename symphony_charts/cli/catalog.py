@@ -76,13 +76,14 @@ def _import(args: argparse.Namespace) -> int:
         output.Column("POOL", "name"),
         output.Column("MACHINE", "machineType"),
         output.Column("NODES", lambda row: f"{row['minNodes']}-{row['maxNodes']}"),
-        output.Column("CPU", "cpu"),
-        output.Column("MEMORY", "memory"),
+        *output.columns("cpu", "memory"),
         output.Column("GPU", _gpu_text),
         output.Column("KIND", "provisioning"),
         output.Column("KNOWN BY", "knownBy"),
         output.Column("TAINTS", lambda row: " ".join(output.texts(row["taints"]))),
-        output.Column("LABELS", _labels, is_wide=True),
+        output.Column(
+            "LABELS", lambda row: " ".join(f"{key}={text}" for key, text in row["labels"].items()), is_wide=True
+        ),
         output.Column("SOURCE", "source", is_wide=True),
     ]
     output.print_items(args, "Pool", rows, columns, empty="the file describes machine types, but no node pools")
@@ -97,10 +98,6 @@ def _gpu_text(row: Mapping[str, Any]) -> str:
     if gpus:
         return f"{gpus} {row['gpuType']}".strip()
     return f"{chips} TPU" if chips else ""
-
-
-def _labels(row: Mapping[str, Any]) -> str:
-    return " ".join(f"{key}={text}" for key, text in row["labels"].items())
 
 
 def _show(args: argparse.Namespace) -> int:
@@ -123,21 +120,13 @@ def _print_machines(args: argparse.Namespace, machines: list[placement_catalog.M
     columns = [
         output.Column("MACHINE", "name"),
         output.Column("VCPU", "vcpu"),
-        output.Column("MEMORY", _memory),
+        output.Column("MEMORY", lambda row: f"{row['memory_mib'] / 1024:g} GiB"),
         output.Column("ARCH", lambda row: row.get("arch", "amd64")),
         output.Column("GPU", lambda row: f"{row['gpus']} {row['gpu']}" if row.get("gpus") else ""),
         output.Column("TPU", lambda row: f"{row['chips']} {row['tpu']}" if row.get("chips") else ""),
-        output.Column("SOURCES", _sources, is_wide=True),
+        output.Column("SOURCES", lambda row: "+".join(row.get("sources", ())), is_wide=True),
     ]
     output.print_items(args, "Machine", rows, columns, empty="no machine type matches")
-
-
-def _memory(row: Mapping[str, Any]) -> str:
-    return f"{row['memory_mib'] / 1024:g} GiB"
-
-
-def _sources(row: Mapping[str, Any]) -> str:
-    return "+".join(row.get("sources", ()))
 
 
 def _refresh(args: argparse.Namespace) -> int:

@@ -62,7 +62,7 @@ class Table(ScrollView, can_focus=True, inherit_bindings=False):
         """Show these items; keep the selection if its instance is among them."""
         before = self._place()
         self._items = items
-        self._lines = format_table(items, columns_of(items), room=self.size.width - 1).split("\n")
+        self._lines = format_table(items, columns_of(items), color=False, room=self.size.width - 1).split("\n")
         self.virtual_size = Size(self.size.width, len(self._lines))
         place = self._place()
         if items and place is None:

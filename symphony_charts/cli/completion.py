@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from symphony_charts.cli import options
+from symphony_charts.cli.defaults import parsers_below
 from symphony_charts.cli.verbs import VERBS
 from symphony_charts.errors import SymphError
 from symphony_charts.local import runs
@@ -86,9 +87,8 @@ def run_completion(args: argparse.Namespace) -> int:
 def _actions(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
     for action in parser._actions:
         yield parser.prog.rpartition(" ")[2], action
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in {id(choice): choice for choice in action.choices.values()}.values():
-                yield from _actions(inner)
+    for below in parsers_below(parser).values():
+        yield from _actions(below)
 
 
 def configure_complete(parser: argparse.ArgumentParser) -> None:

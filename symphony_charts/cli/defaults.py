@@ -76,13 +76,23 @@ def fill_in(parser: argparse.ArgumentParser, configured: Callable[[], Mapping[st
             action.default = value
 
 
-def _options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the options, also of subparsers, that a variable may set."""
+def parsers_below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of subcommands by name, each under its first one."""
+    found: dict[str, argparse.ArgumentParser] = {}
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for below in {id(choice): choice for choice in action.choices.values()}.values():
-                yield from _options_of(below)
-        elif action.dest in VARIABLES and f"--{action.dest}" in action.option_strings:
+            for name, below in action.choices.items():
+                if below not in found.values():
+                    found[name] = below
+    return found
+
+
+def _options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield the options, also of subparsers, that a variable may set."""
+    for below in parsers_below(parser).values():
+        yield from _options_of(below)
+    for action in parser._actions:
+        if action.dest in VARIABLES and f"--{action.dest}" in action.option_strings:
             # The default output of an import is an experiment; only a typed format prints the report. A repeatable
             # option defaults to all values, not to the current one.
             is_report = action.dest == "output" and not action.default

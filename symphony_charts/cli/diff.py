@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,8 +29,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--from", metavar="ENV", dest="before", help="show what a promotion would do: the source environment"
     )
     parser.add_argument("--to", metavar="ENV", dest="after", help="... and the target environment")
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when something differs")
-    parser.add_argument("--all", action="store_true", help="also list what does not differ")
+    options.add_flag(parser, "--exit-code", help="exit with 1 when something differs")
+    options.add_flag(parser, "--all", help="also list what does not differ")
     options.add_repository(parser)
     options.add_output(parser, options.CHANGE_FORMATS, headers=False)
     options.add_pools(parser, "node pools to place the spec on")
@@ -63,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.output == "markdown":
         output.line(shown.markdown())
     else:
-        output.line(shown.text(output.use_color(sys.stdout, getattr(args, "color", None))))
+        output.line(shown.text())
         for note in comparison.notes:
             output.warn(note)
     return int(args.exit_code and differs)

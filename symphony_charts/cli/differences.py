@@ -30,11 +30,11 @@ class Comparison:
     of: diff.Comparison
     has_all: bool = False
 
-    def text(self, color: bool) -> str:
+    def text(self) -> str:
         lines = [f"{self.of.before} -> {self.of.after}"]
         for line in self._lines():
             why = f": {line.why}" if line.why else ""
-            lines.append(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect], color)}{why}")
+            lines.append(f"{line.difference.name}   {output.paint(line.effect, _COLORS[line.effect])}{why}")
             for path, text, changed in _fields(line):
                 lines.append(f"  {path:<16}  {text if changed is None else ''}".rstrip())
                 lines += [f"    {each}" for each in changed or ()]
@@ -50,7 +50,12 @@ class Comparison:
                 safe = text.replace("|", "\\|").replace("<", "&lt;")
                 cells.append(f"`{path}` {safe if changed is None else 'see below'}")
                 if changed is not None:
-                    blocks += ["", f"`{path}` of {line.difference.name}:", "", *_block(changed)]
+                    blocks += [
+                        "",
+                        f"`{path}` of {line.difference.name}:",
+                        "",
+                        output.fenced("\n".join(changed), "diff"),
+                    ]
             lines.append(f"| {line.difference.name} | {line.effect} | {'<br>'.join(cells)} |")
         notes = [text for note in self.of.notes for text in ("", f"> {note}")]
         return "\n".join([*lines, *blocks, "", self._amounts(), *notes])
@@ -111,13 +116,9 @@ def change_text(old: object, new: object) -> str:
 
 def _changed_lines(old: object, new: object) -> list[str] | None:
     """Return the lines that differ, each with two lines around it; None for short values, which fit in one line."""
-    texts = [value if isinstance(value, str) else "" if value is None else _json(value) for value in (old, new)]
-    if all("\n" not in text and len(text) <= _LONGEST for text in texts):
+    if all("\n" not in text and len(text) <= _LONGEST for text in (_plain(old), _plain(new))):
         return None
-    sides = [
-        value.splitlines() if isinstance(value, str) else [] if value is None else _json(value, indent=1).splitlines()
-        for value in (old, new)
-    ]
+    sides = [_plain(value, indent=1).splitlines() for value in (old, new)]
     if all(len(side) == 1 for side in sides):
         # A long command in one line: a word in each line.
         sides = [re.findall(r"\S+\s*", side[0]) for side in sides]
@@ -126,15 +127,12 @@ def _changed_lines(old: object, new: object) -> list[str] | None:
     return [*lines[:_MOST_LINES], *([f"... {more} lines more"] if more > 0 else [])]
 
 
-def _block(lines: list[str]) -> list[str]:
-    """Return lines as a block of Markdown that none of them can end."""
-    fence = "`" * max([3, *(len(ticks) + 1 for line in lines for ticks in re.findall("`+", line))])
-    return [f"{fence}diff", *lines, fence]
-
-
 def _text(value: object) -> str:
-    return value if isinstance(value, str) and value else _json(value)
+    return _plain(value) or json.dumps(value)
 
 
-def _json(value: object, indent: int | None = None) -> str:
+def _plain(value: object, indent: int | None = None) -> str:
+    """Return a text as it is, nothing for None, and any other value as JSON."""
+    if value is None or isinstance(value, str):
+        return value or ""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, indent=indent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -27,10 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("tmux", "helm", "git", "kubectl"),
         help="fail unless this can be used: tmux, helm, git or kubectl; may be repeated",
     )
-    parser.add_argument(
-        "--cluster",
-        action="store_true",
-        help="look at a cluster instead: the kinds of workload, gangs and queues that it serves",
+    options.add_flag(
+        parser, "--cluster", help="look at a cluster instead: the kinds of workload, gangs and queues that it serves"
     )
     options.add_target(parser)
     options.add_output(parser, ("table", "wide", "json", "yaml", "name"))
@@ -51,19 +48,18 @@ def run(args: argparse.Namespace) -> int:
     ]
     room = output.room_of(args.output)
     if args.output == "table" and room:
-        output.line("\n".join(_wrapped(args, items, room)))
+        output.line("\n".join(_wrapped(items, room)))
     else:
         output.print_items(args, "Check", items, columns)
     lacking = [item for item in items if item["name"] in args.needs and item["status"] == "missing"]
     return 1 if lacking else 0
 
 
-def _wrapped(args: argparse.Namespace, items: Sequence[Mapping[str, object]], room: int) -> Iterator[str]:
+def _wrapped(items: Sequence[Mapping[str, object]], room: int) -> Iterator[str]:
     """Yield the checks with details and next steps wrapped to the terminal, which a table would cut."""
     width = max(len(str(item["name"])) for item in items) + 2
-    color = output.use_color(sys.stdout, args.color)
     for item in items:
-        state = output.paint(f"{item['status']:9}", _COLORS[str(item["status"])], color)
+        state = output.paint(f"{item['status']:9}", _COLORS[str(item["status"])])
         text = ". ".join(filter(None, (str(item["detail"]), f"next: {item['next']}" if item["next"] else "")))
         first, *more = textwrap.wrap(text, max(room - width - 9, 20)) or [""]
         yield f"{item['name']:{width}}{state}{first}".rstrip()

@@ -11,21 +11,20 @@ import contextlib
 import os
 import re
 import shlex
-import sys
 import sysconfig
 import tempfile
 import time
 import traceback
 from pathlib import Path
 
+from symphony_charts.cli.failures import say
+from symphony_charts.cli.options import PLACE_FLAGS
 from symphony_charts.errors import SymphError, ToolFailed, ToolMissing, UsageError, first_line
-from symphony_charts.formats.printable import printable_lines
 from symphony_charts.system.installation import command_for_extra
 from symphony_charts.system.user_folders import elsewhere, is_lack_of_linux, state_dir
 
 # The code that raises an error knows no flags, so each `symph VERB` in its next step gets those that the verb takes.
 
-_FLAGS = {"on": "--on", "namespace": "-n", "context": "--context", "kubeconfig": "--kubeconfig"}
 # A verb, and its arguments up to the next command.
 _COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)((?:(?!\bsymph [a-z]).)*)", re.DOTALL)
 
@@ -33,7 +32,7 @@ _COMMAND = re.compile(r"\bsymph ([a-z][a-z-]*)(?= |$)((?:(?!\bsymph [a-z]).)*)",
 def placed(step: str, args: argparse.Namespace) -> str:
     """Return `step` with the place flags of `args` added to each verb that takes them and does not have them yet."""
     # This machine is the default place.
-    given = {name: str(value) for name in _FLAGS if (value := getattr(args, name, None)) not in (None, "", "tmux")}
+    given = {name: str(value) for name in PLACE_FLAGS if (value := getattr(args, name, None)) not in (None, "", "tmux")}
     if not given or not hasattr(args, "symphony"):
         return step
 
@@ -44,7 +43,7 @@ def placed(step: str, args: argparse.Namespace) -> str:
                 value = given.get(option.dest)
                 is_set = not {*option.option_strings}.isdisjoint(match[2].split())
                 if value and option.option_strings and not is_set and value in (option.choices or (value,)):
-                    flags += [_FLAGS[option.dest], shlex.quote(value)]
+                    flags += [PLACE_FLAGS[option.dest], shlex.quote(value)]
         return " ".join([f"symph {match[1]}", *flags]) + match[2]
 
     return _COMMAND.sub(completed, step)
@@ -62,45 +61,44 @@ _NO_HOME = "Could not determine home directory."
 _LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
-def report_error(error: Exception, *, verbose: bool, args: argparse.Namespace | None = None) -> int:
+def report_error(error: Exception, args: argparse.Namespace | None) -> int:
     """Print the error, with its next step completed from `args`; return the exit status."""
     if not isinstance(error, SymphError):
-        return _report_unexpected(error, verbose=verbose)
+        return _report_unexpected(error, args)
     error.next = placed(error.next, args) if args is not None else error.next
     tell(error)
     if error.__cause__ is not None and error.exit_code == _SCRIPT:
         theirs = their_error(error.__cause__)
-        _say("\n".join(f"  | {line}" for line in theirs.lines) if theirs else "")
+        say("\n".join(f"  | {line}" for line in theirs.lines) if theirs else "")
     if isinstance(error, ToolFailed):
-        _say(_tool_output(error, verbose))
+        say(_tool_output(error, _is_verbose(args)))
     if os.environ.get("SYMPH_DEBUG"):
-        _say(_traceback_of(error).rstrip())
+        say(_traceback_of(error).rstrip())
     return error.exit_code
 
 
-def _report_unexpected(error: Exception, *, verbose: bool) -> int:
+def _is_verbose(args: argparse.Namespace | None) -> bool:
+    return bool(getattr(args, "verbose", False) or os.environ.get("SYMPH_DEBUG"))
+
+
+def _report_unexpected(error: Exception, args: argparse.Namespace | None) -> int:
     theirs = their_error(error)
     refused = elsewhere() if is_lack_of_linux(error) else _fault_of_the_machine(error) if theirs is None else None
     if refused is not None:
         refused.__cause__ = error
-        return report_error(refused, verbose=verbose)
-    _say(_script_text(theirs) if theirs else _bug_text(error))
-    if verbose:
-        _say(_traceback_of(error).rstrip())
+        return report_error(refused, args)
+    say(_script_text(theirs) if theirs else _bug_text(error))
+    if _is_verbose(args):
+        say(_traceback_of(error).rstrip())
     return _SCRIPT if theirs else _BUG
 
 
 def tell(error: SymphError) -> None:
-    """Print an error after which the command continues."""
-    _say(_blocks(error))
-
-
-def _blocks(error: SymphError) -> str:
-    """Return the error's text with ``error:`` before each problem; further lines of a problem are already indented."""
+    """Print an error with ``error:`` before each problem; further lines of a problem are already indented."""
     if isinstance(error, ToolMissing) and error.extra:
         error.next = f"{error.next}: {command_for_extra(error.extra)}"
     lines = str(error).split("\n")
-    return "\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines)
+    say("\n".join(line if line.startswith("  ") else f"error: {line}" for line in lines))
 
 
 def _tool_output(error: ToolFailed, verbose: bool) -> str:
@@ -207,8 +205,3 @@ def _write_log(error: Exception) -> str:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(_traceback_of(error))
     return path
-
-
-def _say(text: str) -> None:
-    if text:
-        sys.stderr.write(f"{printable_lines(text)}\n")

@@ -53,27 +53,18 @@ def gpu_ids(item: Mapping[str, object]) -> str:
 
 def took_columns(items: Sequence[Mapping[str, object]]) -> list[output.Column]:
     """Return the column of the key `seconds`, if an item has ended; else no column."""
-    return [output.Column("TOOK", _took)] if any(item["ended"] for item in items) else []
-
-
-def _took(item: Mapping[str, object]) -> str:
-    seconds = item["seconds"]
-    return age(seconds) if isinstance(seconds, float) else ""
+    took = output.Column("TOOK", lambda item: "" if item["seconds"] is None else age(item["seconds"]))
+    return [took] if any(item["ended"] for item in items) else []
 
 
 def watcher_of(args: argparse.Namespace) -> Watcher:
     """Return the watcher of the backend that the arguments mean: a project's own cluster, else that of `--on`."""
-    flags = options.cluster_flags(args)
-    if flags and typed(args, "on") == "tmux":
-        raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
-    if args.symphony.has_own_cluster and not typed(args, "on") and not flags:
-        watcher: Watcher = args.symphony.cluster.watcher
+    is_own = args.symphony.has_own_cluster and not typed(args, "on") and not options.cluster_flags(args)
+    backend = "" if is_own else options.place_of(args)
+    if backend not in ("tmux", "kube"):
+        watcher: Watcher = args.symphony.cluster_for(args).watcher
         return watcher
-    backend = options.backend_of(args)
-    if backend not in ("tmux", "kube") and not flags:
-        added: Watcher = args.symphony.cluster_for(args).watcher
-        return added
-    if flags or backend == "kube":
+    if backend == "kube":
         kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
         namespace = None if getattr(args, "all_namespaces", False) else args.namespace
         return watcher_of_cluster(namespace, args.context, kubeconfig)
@@ -96,9 +87,8 @@ def watcher_of_cluster(namespace: str | None, context: str | None, kubeconfig: P
 
 def place_flags(args: argparse.Namespace) -> list[str]:
     """Return the typed flags that select the place, for commands that symph runs on the terminal."""
-    names = {"--on": "on", "-n": "namespace", "--context": "context", "--kubeconfig": "kubeconfig"}
-    given = {flag: value for flag, name in names.items() if (value := typed(args, name))}
-    words = [word for flag, value in given.items() for word in (flag, str(value))]
+    given = {flag: value for name, flag in options.PLACE_FLAGS.items() if (value := typed(args, name))}
+    words = [word for flag, value in given.items() for word in (flag, value)]
     return [*words, "-A"] if getattr(args, "all_namespaces", False) else words
 
 
@@ -170,7 +160,7 @@ def run_to_change(args: argparse.Namespace, name: str | None, command: str) -> R
         return find_run(name_in_spec(name), live=True)
     found, folder = meant_here(live=True)
     if folder and not args.dry_run:
-        what = f"no experiment of this folder runs; {found} came from {printable_line(folder)}"
+        what = _is_elsewhere(found, folder)
         if not (args.yes or output.can_ask()):
             raise UsageError(what, next=f"symph {command} {found}, or add --yes")
         output.confirm(args, f"{what}. Continue with {found}?")
@@ -181,10 +171,19 @@ def run_to_use(name: str | None) -> Run:
     """Return the live run that `name`, or without a name the current folder, means. Raises NotFound."""
     if name is not None:
         return find_run(name_in_spec(name), live=True)
-    found, folder = meant_here(live=True)
+    return find_run(_meant_here(live=True), live=True)
+
+
+def _meant_here(*, live: bool = False) -> str:
+    """Return the experiment of `meant_here`, and note if it came from another folder."""
+    name, folder = meant_here(live=live)
     if folder:
-        output.note(f"no experiment of this folder runs; {found} came from {printable_line(folder)}")
-    return find_run(found, live=True)
+        output.note(_is_elsewhere(name, folder))
+    return name
+
+
+def _is_elsewhere(name: str, folder: str) -> str:
+    return f"no experiment of this folder runs; {name} came from {printable_line(folder)}"
 
 
 def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = False) -> ExperimentStatus:
@@ -195,7 +194,8 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
     """
     name = args.experiment_name
     if name is None:
-        status = watcher.describe(_current(args, watcher), events=events)
+        is_here = isinstance(watcher, LocalWatcher) and not args.symphony.has_own_cluster
+        status = watcher.describe(_meant_here() if is_here else current_of(watcher), events=events)
     else:
         name = name_in_spec(name)
         try:
@@ -205,15 +205,6 @@ def find_status(args: argparse.Namespace, watcher: Watcher, *, events: bool = Fa
     if status.note:
         output.warn(f"{status.name}: {status.note}")
     return status
-
-
-def _current(args: argparse.Namespace, watcher: Watcher) -> str:
-    if args.symphony.has_own_cluster or not isinstance(watcher, LocalWatcher):
-        return current_of(watcher)
-    name, folder = meant_here()
-    if folder:
-        output.note(f"no experiment of this folder runs; {name} came from {printable_line(folder)}")
-    return name
 
 
 def find_experiment(args: argparse.Namespace, watcher: Watcher) -> str:

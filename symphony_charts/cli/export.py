@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             help="where it goes; a folder for several files (-: stdout)",
         )
         options.add_output(one, ("yaml", "json"), default="yaml", headers=False)
-        one.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
+        options.add_flag(one, "--strict", help="fail (1) and write nothing if anything is lost")
         options.add_dry_run(one, "say what would be written and write nothing")
         add_options(one)
     options.add_examples(
@@ -66,9 +66,7 @@ def _add_appwrapper(parser: argparse.ArgumentParser) -> None:
         choices=("v1beta2", "v1beta1"),
         help="the version that the cluster serves; v1beta1 is MCAD's (default: the spec's workload.appwrapper.version)",
     )
-    parser.add_argument(
-        "--everything", action="store_true", help="also wrap what the controller's own role does not let it create"
-    )
+    options.add_flag(parser, "--everything", help="also wrap what the controller's own role does not let it create")
     _add_release(parser)
 
 
@@ -90,7 +88,7 @@ class Exported:
 
 def _manifests(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     objects, notes = _chart_objects(spec, args)
-    return Exported(objects=tuple(objects), notes=(*notes, *_secret_notes(spec)))
+    return Exported(objects=tuple(objects), notes=tuple(notes))
 
 
 # Sources of secrets whose Secret is not among the objects: path, reason and next step.
@@ -112,9 +110,7 @@ def _secret_notes(spec: spec_files.SpecFile) -> tuple[importers_report.Note, ...
 def _kustomize(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
     """Return a kustomization with a file for each object; only the kustomization sets the namespace."""
     objects, notes = _chart_objects(spec, args, is_placed=False)
-    return Exported(
-        files=folder.kustomize_files(objects, namespace=args.namespace), notes=(*notes, *_secret_notes(spec))
-    )
+    return Exported(files=folder.kustomize_files(objects, namespace=args.namespace), notes=tuple(notes))
 
 
 def _appwrapper(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported:
@@ -134,7 +130,7 @@ def _appwrapper(spec: spec_files.SpecFile, args: argparse.Namespace) -> Exported
     for title in whole.services:
         what = "the AppWrapper has not ended as long as this service runs"
         notes.append(importers_report.Note(path=title, what=what, next="delete the AppWrapper when the rest is done"))
-    return Exported(objects=whole.objects, notes=(*notes, *_secret_notes(spec)))
+    return Exported(objects=whole.objects, notes=tuple(notes))
 
 
 def _chart_objects(
@@ -175,10 +171,11 @@ def run(args: argparse.Namespace) -> int:
     if args.format in FORMATS:
         *_, make = FORMATS[args.format]
         exported = make(spec, args)
+        notes = (*exported.notes, *_secret_notes(spec))
     else:
         made = _added()[args.format].run(finish.finish(spec.experiment), args)
-        exported = Exported(objects=made.objects, notes=made.notes)
-    report = importers_report.Report(notes=exported.notes)
+        exported, notes = Exported(objects=made.objects), made.notes
+    report = importers_report.Report(notes=notes)
     is_refused = args.strict and bool(report.lost)
     if not is_refused:
         _write(args, exported)

@@ -82,13 +82,7 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 
 
-def _nothing() -> None:
-    return None
-
-
-def status_of(
-    action: Callable[[], int], is_verbose: Callable[[], bool], given: Callable[[], argparse.Namespace | None] = _nothing
-) -> int:
+def status_of(action: Callable[[], int], given: Callable[[], argparse.Namespace | None] = lambda: None) -> int:
     """Run `action` and return the exit status of the command whose arguments `given` returns.
 
     Print an expected error with its place and the next step; for any other, a bug, write the traceback to a log file
@@ -101,7 +95,7 @@ def status_of(
         except SystemExit as exit:
             status = _status_of_exit(exit)
         except KeyboardInterrupt:
-            _say("interrupted")
+            say("interrupted")
             status = INTERRUPTED
         except Exception as error:
             if isinstance(error, BrokenPipeError) and is_cut_off():
@@ -109,7 +103,7 @@ def status_of(
             # Tracebacks and log files take 15 ms to import; only a failure needs them.
             from symphony_charts.cli.error_report import report_error
 
-            status = report_error(error, verbose=is_verbose(), args=given())
+            status = report_error(error, given())
         sys.stdout.flush()
     except OSError as error:
         return _status_of_output(error)
@@ -121,7 +115,7 @@ def _status_of_output(error: OSError) -> int:
     is_pipe = isinstance(error, BrokenPipeError)
     if not is_pipe:
         with suppress(OSError):
-            _say(f"error: cannot write the output: {error.strerror or error}")
+            say(f"error: cannot write the output: {error.strerror or error}")
     leave_quietly()
     return BROKEN_PIPE if is_pipe else OUTPUT_LOST
 
@@ -130,10 +124,11 @@ def _status_of_exit(exit: SystemExit) -> int:
     """Return the status of SystemExit, raised by argparse and user verbs; print a text as Python does."""
     if exit.code is None or isinstance(exit.code, int):
         return exit.code or 0
-    _say(str(exit.code))
+    say(str(exit.code))
     return 1
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print text to stderr without control sequences; nothing if it is empty."""
     if text:
         sys.stderr.write(f"{printable_lines(text)}\n")

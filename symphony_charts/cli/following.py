@@ -32,7 +32,6 @@ class LinePrinter:
         names: Iterable[str],
         *,
         form: str = "table",
-        color: str | None = None,
         has_times: bool = False,
         is_live: bool = False,
         has_names: bool = True,
@@ -40,8 +39,8 @@ class LinePrinter:
         self._form, self._has_times, self._is_live, self._has_names = form, has_times, is_live, has_names
         self._numbers = {name: number for number, name in enumerate(names)}
         self._width = max(map(len, self._numbers), default=0)
-        self._has_color = output.use_color(sys.stdout, color)
-        self._has_color_beside = output.use_color(sys.stderr, color)
+        self._has_color = output.use_color(sys.stdout)
+        self._has_color_beside = output.use_color(sys.stderr)
         self._is_terminal = sys.stdout.isatty()
         self._turn = threading.Lock()
         self._prefixes: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -155,8 +155,18 @@ def pointer_fields(
     }
 
 
+def confirm_push(args: argparse.Namespace, question: str) -> None:
+    """Ask before a change that takes effect at once: not a preview, a change for a review or one in a checkout."""
+    if not args.dry_run and args.into is None and args.branch is None:
+        output.confirm(args, question)
+
+
 def carry_out(
-    args: argparse.Namespace, store: Store | None, operations: Sequence[Operation], now: int, guard: Guard | None = None
+    args: argparse.Namespace,
+    store: Store | None,
+    operations: Sequence[Operation],
+    now: int | None = None,
+    guard: Guard | None = None,
 ) -> tuple[tuple[Change, ...], PushResult | Snapshot | None]:
     """Push the operations' changes, or write them into `--into`, or with `--dry-run` only preview them.
 
@@ -180,7 +190,7 @@ def carry_out(
         edits = [(path, content) for change in changes for path, content in change.edits.items()]
         guard.refuse({path: content for path, content in edits if content is not None})
         return changes, tip
-    receipt = store.apply(operations, now=now)
+    receipt = store.apply(operations, now=int(time.time()) if now is None else now)
     return receipt.changes, receipt
 
 
@@ -236,7 +246,7 @@ def print_changes(
         if not paths:
             output.note("nothing would change")
         for comparison in compared:
-            output.line(f"\n{comparison.text(output.use_color(sys.stdout, getattr(args, 'color', None)))}")
+            output.line(f"\n{comparison.text()}")
     elif args.output == "table":
         output.note(_ending(args, receipt, paths, branch))
     if link and args.output in ("table", "markdown"):

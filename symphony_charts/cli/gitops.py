@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import tempfile
-import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from symphony_charts.cli import git_repository, gitops_init, gitops_review, options, output, reports, validate
+from symphony_charts.cli import git_repository, gitops_init, options, output, specs, validate
 from symphony_charts.errors import CheckFailed, Conflict, UsageError
 from symphony_charts.formats import yaml_write
 from symphony_charts.gitops import lint, operations
 from symphony_charts.gitops.store import environments
 from symphony_charts.settings import places, project
+from symphony_charts.spec import variable_names
 from symphony_charts.system import files as system_files
+from symphony_charts.system import subprocess_runner
 from symphony_charts.system.git import program
 
 
@@ -35,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="compare with what runs in this environment; may be repeated (default: each of .symph.yaml)",
     )
     options.add_list(review, "--pools", metavar="FILE", help="node pools to plan on")
-    review.add_argument("--strict", action="store_true", help="let warnings of `symph validate` say no, too")
+    options.add_flag(review, "--strict", help="let warnings of `symph validate` say no, too")
     options.add_output(review, ("markdown", "json"), default="markdown")
     render = actions.add_parser("render", help="print the manifests of what an environment runs")
     options.add_env(render)
@@ -84,7 +88,7 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     options.add_repository(parser)
     text = "an environment and its place, in order of promotion; may be repeated; written to a new .symph.yaml"
     options.add_list(parser, "--destination", metavar="ENV=[CLUSTER/]NAMESPACE", help=text)
-    parser.add_argument("--flux", action="store_true", help="for Flux instead of Argo CD")
+    options.add_flag(parser, "--flux", help="for Flux instead of Argo CD")
     for flag, metavar, text in _INIT_TEXTS:
         parser.add_argument(flag, metavar=metavar, default="", help=text)
     text = "CI system that runs the check (default: by host)"
@@ -94,9 +98,8 @@ def _configure_init(parser: argparse.ArgumentParser) -> None:
     text = "source of symph for the repository's check: git+https://HOST/REPOSITORY@COMMIT, git+ssh://..., or "
     text += "https://HOST/FILE.whl#sha256=HASH (default: where this symph came from)"
     parser.add_argument("--install-from", metavar="WHERE", help=text)
-    text = "keep the run of a deleted pointer (after `retire`, delete it by hand)"
-    parser.add_argument("--protect", action="store_true", help=text)
-    parser.add_argument("--force", action="store_true", help="replace the files in bootstrap/")
+    options.add_flag(parser, "--protect", help="keep the run of a deleted pointer (after `retire`, delete it by hand)")
+    options.add_flag(parser, "--force", help="replace the files in bootstrap/")
     options.add_change_options(parser)
 
 
@@ -106,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         "lint": _lint,
         "render": _render,
         "gc": _tidy,
-        "review": gitops_review.run,
+        "review": _review,
         "allow": _allow,
     }
     return verbs[args.action](args)
@@ -121,7 +124,7 @@ def _lint(args: argparse.Namespace) -> int:
         what = f"{folder} holds no charts, pointers or bootstrap files of symph: there is nothing to check"
         raise CheckFailed(what, "", "give a checkout of the repository, with the branch that the cluster reads")
     problems = lint.check_repository(tree)
-    return reports.print_findings(args, problems, str(folder))
+    return validate.print_findings(args, problems, str(folder))
 
 
 def _render(args: argparse.Namespace) -> int:
@@ -138,9 +141,8 @@ def _render(args: argparse.Namespace) -> int:
 def _tidy(args: argparse.Namespace) -> int:
     settings = git_repository.settings_of(args)
     store = git_repository.store_or_none(args, settings)
-    if not args.dry_run and args.into is None and args.branch is None:
-        output.confirm(args, "Remove the chart versions that nothing needs?")
-    changes, receipt = git_repository.carry_out(args, store, [operations.Tidy(keep=args.keep)], int(time.time()))
+    git_repository.confirm_push(args, "Remove the chart versions that nothing needs?")
+    changes, receipt = git_repository.carry_out(args, store, [operations.Tidy(keep=args.keep)])
     removed = output.texts(changes[0].facts["removed"])
     text = f"{len(removed)} versions removed" + (f": {', '.join(removed[:6])}" if removed else "")
     git_repository.print_changes(args, settings, changes, receipt, text)
@@ -182,3 +184,89 @@ def _with_items(text: str, items: str, file: Path) -> str:
         raise Conflict("allow_leaks is written in one line there", str(file), step)
     gap = "" if not text or text.endswith("\n") else "\n"
     return f"{text}{gap}allow_leaks:\n{items}"
+
+
+MARK = "<!-- symph review -->"
+"""The first line of a review, by which a script finds its own earlier comment."""
+# Tokens of forges that CI jobs have, which a Python spec must not see.
+_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN")
+
+# The parts are outputs of `validate`, `plan` and `diff`, so that a reader can run the same commands.
+
+_TIMEOUT_S = 300
+# Exit statuses that do not reject a change: unknown node pools, and a name that does not run yet.
+_HARMLESS = {"plan": (0, 2), "diff": (0, 8)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A command (without `symph`), its exit status, and its output."""
+
+    command: tuple[str, ...]
+    status: int
+    text: str
+
+    @property
+    def is_good(self) -> bool:
+        """True if the part does not reject the change."""
+        return self.status in _HARMLESS.get(self.command[0], (0,))
+
+
+def _review(args: argparse.Namespace) -> int:
+    """Print the review; return 1 if a part fails."""
+    parts = [part for spec in specs.specs_of(args.specs) for part in _parts(args, spec)]
+    bad = [part for part in parts if not part.is_good]
+    text = review_text(parts)
+    if args.output == "json":
+        output.print_record(args, "Review", {"parts": [asdict(part) for part in parts], "passed": not bad})
+    else:
+        output.line(text)
+    return int(bool(bad))
+
+
+def review_text(parts: Sequence[Part]) -> str:
+    """Return the Markdown of `parts`; it starts with the mark by which a later run finds the comment."""
+    words = [f"{'ok' if part.is_good else '**no**'} `{_shown(part)}`" for part in parts]
+    return "\n\n".join([MARK, "<br>".join(words), *(_part_text(part) for part in parts)])
+
+
+def _parts(args: argparse.Namespace, spec: str) -> Iterator[Part]:
+    settings = project.find_settings(Path(spec).absolute().parent)
+    pools = [word for file in args.pools for word in ("--pools", file)]
+    changes = [
+        word
+        for text in args.spec_set
+        for word in ("-E" if isinstance(text, variable_names.Variable) else "--spec-set", text)
+    ]
+    valid = _run("validate", spec, *(["--strict"] if args.strict else []), *changes)
+    yield valid
+    if valid.status not in (0, 1):
+        return
+    plan = _run("plan", spec, *pools, *changes)
+    if plan.status != 2:
+        yield plan
+    for env in args.env or settings.environments:
+        yield _run("diff", spec, "--env", env, "-o", "markdown", *pools, *changes)
+
+
+def _run(*words: str) -> Part:
+    # Do not import from the current folder: a file there may have the name of a module.
+    begin = "import sys; sys.path = [*filter(None, sys.path)]; from symphony_charts.cli.main import main; "
+    env = dict.fromkeys(_TOKENS, None)
+    argv = [sys.executable, "-c", f"{begin}sys.exit(main())", *words]
+    ended = subprocess_runner.run(argv, timeout_s=_TIMEOUT_S, check=False, env=env)
+    return Part(command=words, status=ended.status, text=f"{ended.text}{ended.error_text}".strip())
+
+
+def _part_text(part: Part) -> str:
+    if part.command[0] == "diff" and part.status == 0:
+        return f"`{_shown(part)}`\n\n{part.text}"
+    is_open = " open" if not part.is_good or part.command[0] == "plan" else ""
+    head = f"<details{is_open}><summary><code>{_shown(part)}</code></summary>"
+    return f"{head}\n\n{output.fenced(part.text, 'text')}\n</details>"
+
+
+def _shown(part: Part) -> str:
+    """Return the command as a line without Markdown or HTML."""
+    words = " ".join(part.command)
+    return re.sub(r"[`<>&|\r\n]", "?", f"symph {words}")

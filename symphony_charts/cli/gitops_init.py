@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import getpass
 import re
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         files = {path: content for path, content in files.items() if not at_top({path: content})}
     store = git_repository.store_or_none(args, settings)
     operation = Initialise(contents=files, replaces=args.force, converts=True)
-    changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
+    changes, receipt = git_repository.carry_out(args, store, [operation])
     written, kept = (output.texts(changes[0].facts[key]) for key in ("written", "kept"))
     text = f"{len(written)} files" + (f", {len(kept)} left as they are: {', '.join(kept)}" if kept else "")
     text += f" in {repository.path}" if repository.path else ""
@@ -91,7 +90,7 @@ def _lay_at_top(
     folder, args.repo_path = args.repo_path, ""
     whole = msgspec.structs.replace(settings, repository=msgspec.structs.replace(repository, path=""))
     store = git_repository.store_or_none(args, whole)
-    changes, receipt = git_repository.carry_out(args, store, [Initialise(contents=files)], int(time.time()))
+    changes, receipt = git_repository.carry_out(args, store, [Initialise(contents=files)])
     args.repo_path = folder
     written, kept = (output.texts(changes[0].facts[key]) for key in ("written", "kept"))
     for path in kept:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from symphony_charts.cli import options, output
-from symphony_charts.cli.defaults import VARIABLES
+from symphony_charts.cli.defaults import VARIABLES, parsers_below
 from symphony_charts.cli.verbs import GROUPS, VERBS, Verb, find_verb
 from symphony_charts.errors import NotFound, SymphError
 from symphony_charts.version import __version__
@@ -17,8 +17,8 @@ from symphony_charts.version import __version__
 def configure_help(parser: argparse.ArgumentParser) -> None:
     text = "a verb, and an action below it (default: the table of common verbs)"
     parser.add_argument("words", metavar="VERB", nargs="*", help=text)
-    parser.add_argument("--all", action="store_true", help="the table of all verbs")
-    parser.add_argument("--man", action="store_true", help="as a manual page, for man")
+    options.add_flag(parser, "--all", help="the table of all verbs")
+    options.add_flag(parser, "--man", help="as a manual page, for man")
     options.add_examples(
         parser, "symph help --all", "symph help up", "symph help gitops lint", "symph help up --man | man -l -"
     )
@@ -54,7 +54,7 @@ def manual_page(name: str, parser: argparse.ArgumentParser) -> str:
     lines = _head(f"symph-{name}", description[:1].lower() + description[1:].rstrip(".").split("\n")[0])
     lines += [".SH SYNOPSIS", *_synopsis(parser), ".SH DESCRIPTION", _text(description)]
     lines += _arguments(parser, ".SH")
-    for word, below in _below(parser):
+    for word, below in parsers_below(parser).items():
         lines += [f'.SH "{_text(word.upper())}"', *_synopsis(below), ".PP", _text(below.description or "")]
         lines += _arguments(below, ".SS")
     if parser.epilog:
@@ -87,12 +87,6 @@ def _arguments(parser: argparse.ArgumentParser, section: str) -> Iterator[str]:
             yield from _item(
                 formatter._format_action_invocation(action), formatter._expand_help(action) if action.help else ""
             )
-
-
-def _below(parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            yield from action.choices.items()
 
 
 def _statuses() -> Iterator[tuple[int, str]]:

@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             one.add_argument("--to", dest="file", metavar="FILE", default="", help=text)
             text = "print the experiment with the report"
             one.add_argument("-o", "--output", choices=("json", "yaml"), default="", help=text)
-            one.add_argument("--strict", action="store_true", help="fail (1) and write nothing if anything is lost")
+            options.add_flag(one, "--strict", help="fail (1) and write nothing if anything is lost")
             options.add_dry_run(one, "report what would be written and write nothing")
         if hasattr(module, "configure"):
             module.configure(one)
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         output.print_record(
             args, "Import", {"experiment": spec_data.to_data(imported.experiment), "report": report.data()}
         )
-    elif not is_refused:
+    if not is_refused and (args.file or not args.output):
         _write(args, imported)
     output.note(_title(args, imported))
     output.print_report(report)

@@ -50,8 +50,8 @@ def run_init(args: argparse.Namespace) -> int:
 
 
 def configure_schema(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--install-hint", action="store_true", help="print how to set up an editor")
-    parser.add_argument("--settings", action="store_true", help="print the schema of .symph.yaml instead")
+    options.add_flag(parser, "--install-hint", help="print how to set up an editor")
+    options.add_flag(parser, "--settings", help="print the schema of .symph.yaml instead")
     options.add_examples(parser, "symph schema > experiment.schema.json", "symph schema --install-hint")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from symphony_charts.backend import protocol
 from symphony_charts.backend import status as backend_status
-from symphony_charts.cli import describe, experiments, options, output
+from symphony_charts.cli import experiments, look, options, output
 from symphony_charts.errors import NotFound, SymphError, UsageError
 from symphony_charts.system import files
 
@@ -21,7 +21,7 @@ from symphony_charts.system import files
 def configure_exec(parser: argparse.ArgumentParser) -> None:
     options.add_component(parser)
     options.add_experiment(parser)
-    parser.add_argument("-T", "--no-tty", action="store_true", help="allocate no terminal")
+    options.add_flag(parser, "-T", "--no-tty", help="allocate no terminal")
     options.add_backend(parser)
     options.add_examples(
         parser, "symph exec learner -- nvidia-smi", "symph exec agent/3 rl --on kube -- sh -c 'ls /tmp'"
@@ -78,11 +78,12 @@ _REMOTE = re.compile(r"((?:[A-Za-z0-9][A-Za-z0-9_.-]*/){0,2}[A-Za-z0-9][A-Za-z0-
 def run_cp(args: argparse.Namespace) -> int:
     """Copy one file or folder; exactly one side names a process."""
     source, dest = parse_place(args.src_file), parse_place(args.dest_file)
-    if (source is None) == (dest is None):
+    place = source or dest
+    if place is None or (source and dest):
         raise UsageError("exactly one side is PROCESS:PATH", next="symph cp learner:/results ./results")
     watcher = experiments.watcher_of(args)
     status = experiments.find_status(args, watcher)
-    word, path = source or dest or ("", "")
+    word, path = place
     if not word:
         if len(status.instances) != 1:
             known = ", ".join(one.path for one in status.instances)
@@ -107,7 +108,7 @@ def parse_place(text: str) -> tuple[str, str] | None:
 def configure_open(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("service_name", metavar="SERVICE", nargs="?", help="the service (default: the only one)")
     options.add_experiment(parser)
-    parser.add_argument("-u", "--url-only", action="store_true", help="print the URL and open no browser")
+    options.add_flag(parser, "-u", "--url-only", help="print the URL and open no browser")
     parser.add_argument("--scheme", choices=("http", "https"), default="http", help="scheme of the URL")
     options.add_backend(parser)
     options.add_examples(parser, "symph open tensorboard", "symph open --url-only tensorboard rl --on kube")
@@ -160,7 +161,7 @@ def run_collect(args: argparse.Namespace) -> int:
     chosen = [instance for word in args.process for instance in experiments.some_instances(status, word)] or list(
         status.instances
     )
-    files.write_file(folder / "experiment.json", (json.dumps(describe.record_of(status), indent=2) + "\n").encode())
+    files.write_file(folder / "experiment.json", (json.dumps(look.record_of(status), indent=2) + "\n").encode())
     items = [item for one in chosen for item in _collect(watcher, status, one, args.path, folder)]
     columns = [output.Column("PROCESS", "name"), *output.columns("what", "result")]
     output.print_items(args, "Collected", items, columns)

@@ -17,8 +17,7 @@ from symphony_charts.kubernetes.releases import releases as helm_releases
 def _configure(parser: argparse.ArgumentParser, condition: str = "") -> None:
     options.add_source(parser)
     options.add_target(parser)
-    text = f"{condition}create the namespace if it does not exist"
-    parser.add_argument("--create-namespace", action="store_true", help=text)
+    options.add_flag(parser, "--create-namespace", help=f"{condition}create the namespace if it does not exist")
     options.add_waiting(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
     options.add_dry_run(parser, "check every object against the cluster, and change nothing")
@@ -40,14 +39,13 @@ def open_releases(args: argparse.Namespace, timeout_s: float | None = None) -> h
 
     Raises ToolMissing or ToolFailed.
     """
-    target = helm_client.Target(
-        kubeconfig=Path(args.kubeconfig).expanduser() if args.kubeconfig else None, context=args.context
-    )
+    kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
+    target = helm_client.Target(kubeconfig=kubeconfig, context=args.context)
     return helm_releases.Releases(target, timeout_s=getattr(args, "timeout", 300.0) if timeout_s is None else timeout_s)
 
 
 def send(args: argparse.Namespace, *, is_upgrade: bool) -> int:
-    if getattr(args, "create_namespace", False) and is_upgrade and not args.install:
+    if args.create_namespace and is_upgrade and not args.install:
         raise UsageError("--create-namespace needs --install", next="symph upgrade SPEC --install --create-namespace")
     values = specs.user_values_of(args)
     with (
@@ -147,7 +145,7 @@ def run_install(args: argparse.Namespace) -> int:
 
 
 def configure_upgrade(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-i", "--install", action="store_true", help="install the release if it does not exist")
+    options.add_flag(parser, "-i", "--install", help="install the release if it does not exist")
     _configure(parser, "with --install: ")
     options.add_examples(
         parser,
@@ -165,15 +163,9 @@ def run_upgrade(args: argparse.Namespace) -> int:
 def configure_uninstall(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("release", metavar="RELEASE", help="its name")
     options.add_target(parser)
-    parser.add_argument("--keep-history", action="store_true", help="keep the release's history in helm")
-    parser.add_argument("--wait", action="store_true", help="return when its pods are gone")
-    parser.add_argument(
-        "--timeout",
-        type=options.seconds,
-        default=300.0,
-        metavar="TIME",
-        help="for helm and for waiting (default: 5m)",
-    )
+    options.add_flag(parser, "--keep-history", help="keep the release's history in helm")
+    options.add_flag(parser, "--wait", help="return when its pods are gone")
+    options.add_timeout(parser)
     options.add_yes(parser)
     options.add_output(parser, ("table", "json", "yaml", "name"), headers=False)
     options.add_dry_run(parser, "list what would be removed")

@@ -162,7 +162,7 @@ def start(
         dry_run=args.dry_run,
         is_new=is_new,
         spare=spare,
-        show=lambda data, text: output.print_record(args, "Run", data, text.removesuffix("\n")),
+        show=output.plan_printer(args),
     )
     return spec, started
 
@@ -194,7 +194,7 @@ def follow_up(args: argparse.Namespace, spec: SpecFile, started: Run, began: flo
         return 0
     try:
         names = [process.path for process in plan.processes]
-        printer = LinePrinter(names, color=getattr(args, "color", None))
+        printer = LinePrinter(names)
         follower = Follower(LocalWatcher(), name, printer, run=started.run_id)
         follower.start()
         status = up.wait(started)
@@ -349,7 +349,6 @@ def follow(
     printer = LinePrinter(
         paths or tuple(instance.path for instance in status.instances),
         form=args.output,
-        color=getattr(args, "color", None),
         has_times=args.timestamps,
         is_live=True,
     )

@@ -41,7 +41,7 @@ def _add_env(parser: argparse.ArgumentParser) -> None:
     text = "of this experiment file, which need not run"
     parser.add_argument("--spec", metavar="SPEC", type=options.spec_of, help=text)
     options.add_spec_changes(parser)
-    parser.add_argument("--show-secrets", action="store_true", help="print secret values, too")
+    options.add_flag(parser, "--show-secrets", help="print secret values, too")
     options.add_output(parser, ("shell", "json", "yaml"), default="shell", headers=False)
 
 
@@ -55,8 +55,8 @@ def _add_render(parser: argparse.ArgumentParser) -> None:
         help="for which runner (default: plan, which prints the plan and writes nothing)",
     )
     parser.add_argument("--to", metavar="FOLDER", default=None, help="where its files go (default: NAME-local)")
-    parser.add_argument("--force", action="store_true", help="replace what an earlier render wrote there")
-    parser.add_argument("--show-secrets", action="store_true", help="print secret values in the plan, too")
+    options.add_flag(parser, "--force", help="replace what an earlier render wrote there")
+    options.add_flag(parser, "--show-secrets", help="print secret values in the plan, too")
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_dry_run(parser, "print the runner's file and write nothing")
 
@@ -64,8 +64,8 @@ def _add_render(parser: argparse.ArgumentParser) -> None:
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment_name", metavar="EXPERIMENT", help="an experiment that has run here")
     parser.add_argument("--run", metavar="ID", default=None, help="which run, or how its id begins (default: the last)")
-    parser.add_argument("--wait", action="store_true", help="wait until it is over; exit with its status")
-    parser.add_argument("--force", action="store_true", help="end the experiment first if it is already running")
+    options.add_flag(parser, "--wait", help="wait until it is over; exit with its status")
+    options.add_flag(parser, "--force", help="end the experiment first if it is already running")
     options.add_output(parser, ("table", "json", "yaml"), headers=False)
     options.add_dry_run(parser, "print what would be started, without values of variables")
 
@@ -79,8 +79,7 @@ def _add_gc(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment_name", metavar="EXPERIMENT", nargs="?", default=None, help="default: all of them")
     text = "newest ended runs to keep (default: 10; 0 with --older-than)"
     parser.add_argument("--keep", metavar="N", type=int, help=text)
-    text = "only runs that ended so long ago: 90s, 12h, 7d"
-    parser.add_argument("--older-than", metavar="AGE", type=_age, help=text)
+    parser.add_argument("--older-than", metavar="AGE", type=_age, help="only runs that ended so long ago: 90s, 12h, 7d")
     options.add_output(parser, FORMATS)
     options.add_yes(parser)
     options.add_dry_run(parser)
@@ -211,6 +210,7 @@ def _replay(args: argparse.Namespace) -> int:
         force=args.force,
         dry_run=args.dry_run,
         share_gpus=past.plan().is_sharing_gpus,
+        show=output.plan_printer(args),
     )
     if started is None:
         return 0

@@ -19,8 +19,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("component_name", metavar="PROCESS", nargs="?", help=text)
     options.add_experiment(parser)
     options.add_list(parser, "-p", "--process", metavar="PROCESS", help="another process; may be repeated")
-    parser.add_argument("--failed", action="store_true", help="only processes that failed")
-    parser.add_argument("-f", "--follow", action="store_true", help="continue until the experiment ends")
+    options.add_flag(parser, "--failed", help="only processes that failed")
+    options.add_flag(parser, "-f", "--follow", help="continue until the experiment ends")
     parser.add_argument(
         "-s",
         "--since",
@@ -33,8 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-t", "--tail", metavar="LINES", type=int, default=-1, help="only this many last lines")
     parser.add_argument("--regex", metavar="PATTERN", default="", help="only lines that match")
-    parser.add_argument("--previous", action="store_true", help="from the previous run or container")
-    parser.add_argument("--timestamps", action="store_true", help="begin each line with its time")
+    options.add_flag(parser, "--previous", help="from the previous run or container")
+    options.add_flag(parser, "--timestamps", help="begin each line with its time")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json"), headers=False)
     options.add_examples(
@@ -72,7 +72,6 @@ def run(args: argparse.Namespace) -> int:
     printer = following.LinePrinter(
         names,
         form=args.output,
-        color=getattr(args, "color", None),
         has_times=args.timestamps,
         is_live=args.follow,
         has_names=len(names) > 1,

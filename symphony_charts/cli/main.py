@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     atexit.register(gc.freeze)
     gc.set_threshold(GARBAGE_AFTER)
     if list(sys.argv[1:] if argv is None else argv) in (["-h"], ["--help"]):
-        return status_of(_print_help, lambda: False)
+        return status_of(_print_help)
     try:
         # The parser takes 20 ms to import, as long as the page of all verbs takes without it.
         from symphony_charts.cli.parser import Symph

@@ -54,7 +54,12 @@ def add_output(
         "-o", "--output", choices=tuple(formats), default=default, help=f"output format (default: {default})"
     )
     if headers and "table" in formats:
-        parser.add_argument("--no-headers", action="store_true", help="omit the header line")
+        add_flag(parser, "--no-headers", help="omit the header line")
+
+
+def add_flag(parser: argparse._ActionsContainer, *flags: str, help: str) -> None:
+    """Add an option without a value, which is False unless it is given."""
+    parser.add_argument(*flags, action="store_true", help=help)
 
 
 def add_list(parser: argparse._ActionsContainer, *flags: str, metavar: str, help: str) -> None:
@@ -69,7 +74,7 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
 
 
 def add_dry_run(parser: argparse.ArgumentParser, help: str = "print what would be done, and change nothing") -> None:
-    parser.add_argument("--dry-run", action="store_true", help=help)
+    add_flag(parser, "--dry-run", help=help)
 
 
 def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
@@ -79,21 +84,24 @@ def add_dry_run_like_symphony(parser: argparse.ArgumentParser) -> None:
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-y", "--yes", action="store_true", help="do not ask for confirmation; needed without a terminal"
-    )
+    add_flag(parser, "-y", "--yes", help="do not ask for confirmation; needed without a terminal")
 
 
 def add_force(parser: argparse.ArgumentParser, help: str) -> None:
     """Add `--force` (args.force), and Symphony's `-f` hidden from help because other verbs use `-f` for values."""
-    parser.add_argument("--force", action="store_true", help=help)
+    add_flag(parser, "--force", help=help)
     parser.add_argument("-f", dest="force", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_cluster(parser: argparse.ArgumentParser, namespace: str) -> None:
     parser.add_argument("-n", "--namespace", help=namespace)
     parser.add_argument("--context", help="the kubeconfig's context (default: the current one)")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="default: $KUBECONFIG, else ~/.kube/config")
+    text = "default: $KUBECONFIG, else ~/.kube/config"
+    parser.add_argument("--kubeconfig", metavar="FILE", type=os.path.expanduser, help=text)
+
+
+# The flags that choose where an experiment runs.
+PLACE_FLAGS = {"on": "--on", "namespace": "-n", "context": "--context", "kubeconfig": "--kubeconfig"}
 
 
 def cluster_flags(args: argparse.Namespace) -> list[str]:
@@ -117,8 +125,7 @@ def add_backend(parser: argparse.ArgumentParser, *, is_one: bool = False) -> Non
 
 def add_all_namespaces(parser: argparse.ArgumentParser) -> None:
     """Add `-A` for verbs that look for experiments; verbs that create or remove a release use one namespace."""
-    text = "all namespaces that you may read, whatever else sets a namespace"
-    parser.add_argument("-A", "--all-namespaces", action="store_true", help=text)
+    add_flag(parser, "-A", "--all-namespaces", help="all namespaces that you may read, whatever else sets a namespace")
 
 
 def add_selector(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +140,14 @@ def backend_of(args: argparse.Namespace) -> str:
     if chosen not in BACKENDS:
         raise UsageError(f'SYMPH_ON names no backend: "{chosen}"', "", f"use one of {', '.join(BACKENDS)}")
     return chosen
+
+
+def place_of(args: argparse.Namespace) -> str:
+    """Return the backend: kube if a flag of a cluster was typed, else that of `backend_of`. Raises UsageError."""
+    flags = cluster_flags(args)
+    if flags and typed(args, "on") == "tmux":
+        raise UsageError(f"--{flags[0]} means a cluster, --on tmux this machine", next="leave one out")
+    return "kube" if flags else backend_of(args)
 
 
 def add_experiment(parser: argparse.ArgumentParser, *, required: bool = False, positional: bool = True) -> None:
@@ -169,24 +184,11 @@ def add_spec_changes(parser: argparse.ArgumentParser) -> None:
     """Add `-E`, `--env-file` and `--spec-set` (args.spec_set, in their order) for every verb that reads a spec."""
     text = "set a variable in every process; KEY alone takes the value from here; may be repeated"
     parser.add_argument(
-        "-E",
-        "--setenv",
-        dest="spec_set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        type=variable,
-        help=text,
+        "-E", "--setenv", dest="spec_set", metavar="KEY=VALUE", action="append", default=[], type=variable, help=text
     )
     text = "set the variables of this file, with a KEY=VALUE a line; may be repeated"
     parser.add_argument(
-        "--env-file",
-        dest="spec_set",
-        metavar="FILE",
-        action="extend",
-        default=[],
-        type=variables_in,
-        help=text,
+        "--env-file", dest="spec_set", metavar="FILE", action="extend", default=[], type=variables_in, help=text
     )
     text = "change the spec before it is read, as in processes.agent.replicas=8; may be repeated"
     add_list(parser, "--spec-set", metavar="PATH=VALUE", help=text)
@@ -235,9 +237,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 
 def add_placement(parser: argparse.ArgumentParser) -> None:
     add_pools(parser, "node pools to check the fit on")
-    parser.add_argument(
-        "--force-unschedulable", action="store_true", help="continue even if a group cannot be scheduled on the pools"
-    )
+    add_flag(parser, "--force-unschedulable", help="continue even if a group cannot be scheduled on the pools")
 
 
 def parse_assignments(texts: Sequence[str], flag: str = "--set") -> dict[str, str]:
@@ -307,12 +307,9 @@ def count(text: str) -> int:
     return number
 
 
+_SET = "change one value; may be repeated; also --set-string, --set-json, --set-file and --set-literal"
 _FLAGS = (
-    (
-        "--set",
-        "KEY=VALUE",
-        "change one value; may be repeated; also --set-string, --set-json, --set-file and --set-literal",
-    ),
+    ("--set", "KEY=VALUE", _SET),
     ("--set-string", "KEY=TEXT", "the same, and the value stays a text"),
     ("--set-json", "KEY=JSON", "the same with a value in JSON, or a whole object"),
     ("--set-file", "KEY=FILE", "the same with the content of a file"),
@@ -343,17 +340,14 @@ def add_source(parser: argparse.ArgumentParser) -> None:
 
 
 def add_waiting(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--wait", action="store_true", help="wait until everything is ready or has finished; fail if a Job fails"
-    )
-    parser.add_argument("--wait-for-jobs", action="store_true", help="as --wait, and every Job has finished")
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=300.0,
-        metavar="TIME",
-        help="for helm and for waiting: 90, 90s, 5m (default)",
-    )
+    add_flag(parser, "--wait", help="wait until everything is ready or has finished; fail if a Job fails")
+    add_flag(parser, "--wait-for-jobs", help="as --wait, and every Job has finished")
+    add_timeout(parser)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    text = "for helm and for waiting: 90, 90s, 5m (default)"
+    parser.add_argument("--timeout", type=seconds, default=300.0, metavar="TIME", help=text)
 
 
 CHANGE_FORMATS = ("table", "json", "yaml", "markdown")
@@ -387,22 +381,18 @@ def add_change_options(parser: argparse.ArgumentParser, *, is_alone: bool = True
     parser.add_argument("--expect", metavar="VERSION", help="fail unless this version runs there now")
     parser.add_argument("--branch", metavar="NAME", help="push a branch of this name, for a review")
     parser.add_argument("--into", metavar="CHECKOUT", help="write into this work tree; do not push")
-    parser.add_argument(
-        "-m", "--message", metavar="WHY", help="reason, kept in the commit and shown by `symph history`"
-    )
-    if not is_alone:
-        return
-    add_output(parser, CHANGE_FORMATS, headers=False)
-    add_dry_run(parser, "show what would change in the repository and push nothing")
+    text = "reason, kept in the commit and shown by `symph history`"
+    parser.add_argument("-m", "--message", metavar="WHY", help=text)
+    if is_alone:
+        add_output(parser, CHANGE_FORMATS, headers=False)
+        add_dry_run(parser, "show what would change in the repository and push nothing")
 
 
 def add_publish_options(parser: argparse.ArgumentParser) -> None:
     add_env(parser, text="the target environment")
-    parser.add_argument("--chart-only", action="store_true", help="publish only the chart, without deploying it")
-    text = "values file of the environment; replaces its own values"
-    add_list(parser, "--env-values", metavar="FILE", help=text)
-    text = "set one value of the environment"
-    add_list(parser, "--env-set", metavar="KEY=VALUE", help=text)
+    add_flag(parser, "--chart-only", help="publish only the chart, without deploying it")
+    add_list(parser, "--env-values", metavar="FILE", help="values file of the environment; replaces its own values")
+    add_list(parser, "--env-set", metavar="KEY=VALUE", help="set one value of the environment")
     text = "remove a value of the environment; that of .symph.yaml or of the chart applies again"
     add_list(parser, "--env-unset", metavar="KEY", help=text)
     parser.add_argument(
@@ -414,18 +404,14 @@ def add_publish_options(parser: argparse.ArgumentParser) -> None:
 def add_registry(parser: argparse.ArgumentParser) -> None:
     """Add `--plain-http`, `--ca-file` and the other registry options, and credentials."""
     group = parser.add_argument_group("registry")
-    group.add_argument(
-        "--plain-http", action="store_true", help="use HTTP without TLS (default: only for this machine)"
-    )
+    add_flag(group, "--plain-http", help="use HTTP without TLS (default: only for this machine)")
     group.add_argument(
         "--ca-file", metavar="FILE", default="", help="trust only the certificate authorities in this file"
     )
     group.add_argument("--cert-file", metavar="FILE", default="", help="client certificate for the registry")
     group.add_argument("--key-file", metavar="FILE", default="", help="the key of --cert-file")
-    group.add_argument(
-        "--insecure-skip-tls-verify", action="store_true", help="do not verify the registry's certificate"
-    )
+    add_flag(group, "--insecure-skip-tls-verify", help="do not verify the registry's certificate")
     group.add_argument(
         "--username", metavar="USER", default="", help="user name (default: the login of helm or docker)"
     )
-    group.add_argument("--password-stdin", action="store_true", help="read the password of --username from stdin")
+    add_flag(group, "--password-stdin", help="read the password of --username from stdin")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 from unicodedata import combining, east_asian_width
 
 from symphony_charts.errors import NotFound, UsageError
@@ -27,7 +27,7 @@ _COLORS = {"good": "32", "busy": "33", "bad": "31", "dim": "2", "bold": "1"}
 _OWN_COLOR = re.compile(rf"(\x1b\[(?:0|{'|'.join(_COLORS.values())})m)")
 
 # Global output options from the command line.
-_said = SimpleNamespace(is_quiet=False)
+_given = SimpleNamespace(is_quiet=False, color=None)
 
 
 # Minimum width of a cut column.
@@ -68,7 +68,7 @@ def print_items(
 
     An empty list is no error; `empty` is then printed to stderr. `name` is the key that `-o name` prints.
     """
-    form = "name" if _said.is_quiet and args.output == "table" and all(name in item for item in items) else args.output
+    form = "name" if _given.is_quiet and args.output == "table" and all(name in item for item in items) else args.output
     if form in ("json", "yaml"):
         print_document({**_head(args, f"{kind}List"), "items": [dict(item) for item in items]}, form)
     elif form == "name":
@@ -84,8 +84,7 @@ def table_of(args: argparse.Namespace, items: Sequence[Mapping[str, object]], co
     """Return the table as the options want it: `-o wide`, `--no-headers`, `--color`, and the terminal's width."""
     shown = [column for column in columns if args.output == "wide" or not column.is_wide]
     headers = not getattr(args, "no_headers", False)
-    color = use_color(sys.stdout, getattr(args, "color", None))
-    return format_table(items, shown, headers=headers, color=color, room=room_of(args.output))
+    return format_table(items, shown, headers=headers, room=room_of(args.output))
 
 
 def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, object], text: str = "") -> None:
@@ -94,6 +93,11 @@ def print_record(args: argparse.Namespace, kind: str, record: Mapping[str, objec
         print_document({**_head(args, kind), **record}, args.output)
     elif text:
         line(text)
+
+
+def plan_printer(args: argparse.Namespace) -> Callable[[Mapping[str, object], str], None]:
+    """Return the function that prints what a dry run of `local.up` would do."""
+    return lambda plan, text: print_record(args, "Run", plan, text.removesuffix("\n"))
 
 
 def _head(args: argparse.Namespace, kind: str) -> dict[str, object]:
@@ -106,13 +110,15 @@ def format_table(
     columns: Sequence[Column],
     *,
     headers: bool = True,
-    color: bool = False,
+    color: bool | None = None,
     room: int | None = None,
 ) -> str:
     """Format the items as columns two spaces apart, without trailing blanks or a final newline.
 
-    With `room` lines are at most that wide: drop columns without content, and cut the widest ones.
+    With `room` lines are at most that wide: drop columns without content, and cut the widest ones. `color` None: as on
+    stdout.
     """
+    color = use_color(sys.stdout) if color is None else color
     items = list(items)
     rows = [[column.cell(item) for column in columns] for item in items]
     titles = [[column.title for column in columns]] if headers else []
@@ -138,8 +144,9 @@ def room_of(form: str) -> int | None:
     return get_terminal_size().columns if form != "wide" and sys.stdout.isatty() else None
 
 
-def paint(text: str, state: str, color: bool) -> str:
-    """Return `text` in the colour of a state (good, busy, bad, dim, bold), or unchanged."""
+def paint(text: str, state: str, color: bool | None = None) -> str:
+    """Return `text` in the colour of a state (good, busy, bad, dim, bold), or unchanged; `color` None: as on stdout."""
+    color = use_color(sys.stdout) if color is None else color
     return f"\x1b[{_COLORS[state]}m{text}\x1b[0m" if color and state else text
 
 
@@ -159,10 +166,10 @@ def print_report(report: Report) -> None:
     note(report.summary())
 
 
-def use_color(stream: TextIO, choice: str | None = None) -> bool:
+def use_color(stream: TextIO) -> bool:
     """Return True to colour: the flag, else NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE, else a terminal that is not dumb."""
-    if choice in ("always", "never"):
-        return choice == "always"
+    if _given.color in ("always", "never"):
+        return bool(_given.color == "always")
     if os.environ.get("NO_COLOR"):
         return False
     if any(os.environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
@@ -183,6 +190,12 @@ def safe_text(text: str) -> str:
     return "".join(part if _OWN_COLOR.fullmatch(part) else printable_lines(part) for part in _OWN_COLOR.split(text))
 
 
+def fenced(text: str, language: str) -> str:
+    """Return text as a block of Markdown that none of its lines can end."""
+    fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", text))])
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
 def json_text(value: object, *, indent: int | None = None) -> str:
     """Return `value` as JSON with every unprintable character escaped, such as U+009B and U+202E, which JSON allows."""
     text = json.dumps(value, indent=indent, ensure_ascii=False)
@@ -191,13 +204,13 @@ def json_text(value: object, *, indent: int | None = None) -> str:
     return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
-def be_quiet(is_quiet: bool) -> None:
-    """Suppress notes and next steps, and print tables as names, or stop doing so. Warnings are still printed."""
-    _said.is_quiet = is_quiet
+def set_up(*, is_quiet: bool = False, color: str | None = None) -> None:
+    """Take `--color`, and `--quiet`: no notes and next steps, and tables as names. Warnings are still printed."""
+    _given.is_quiet, _given.color = is_quiet, color
 
 
 def note(text: str) -> None:
-    if not _said.is_quiet:
+    if not _given.is_quiet:
         _tell(text)
 
 
@@ -250,7 +263,7 @@ def _answer(question: str) -> str:
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
     """Yield a function that advances a progress bar by n steps; drawn only on a terminal, never in CI."""
     is_watched = sys.stderr.isatty() and not os.environ.get("CI") and os.environ.get("TERM") != "dumb"
-    if _said.is_quiet or total < 2 or not is_watched:
+    if _given.is_quiet or total < 2 or not is_watched:
         yield lambda _steps: None
         return
     # rich takes 36 ms to import, and most commands draw no bar.
@@ -296,24 +309,6 @@ def _fit(text: str, width: int) -> str:
             text = text[:-1]
         text += "…"
     return text + " " * (width - _width(text))
-
-
-class Backend(Protocol):
-    """The part of a cluster that the parser needs; verbs use the full protocol of `symphony_charts.clusters`."""
-
-    def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
-        """Return the experiments that `name` may mean, best first, and True if it is an exact match."""
-
-
-def choose_experiment(cluster: Backend, name: str) -> str:
-    """Return the experiment that `name` means on this cluster, matched in Symphony's order.
-
-    Raises NotFound if nothing fits; UsageError, listing them, if several do and there is no terminal.
-    """
-    matches, is_exact = cluster.fuzzy_match_experiment(name)
-    if is_exact and matches:
-        return matches[0]
-    return choose(matches, name, "experiment")
 
 
 def choose(matches: Sequence[str], name: str, noun: str) -> str:

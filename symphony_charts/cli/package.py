@@ -9,7 +9,7 @@ from pathlib import Path
 
 from symphony_charts import package
 from symphony_charts.chart import folder as chart_folder
-from symphony_charts.cli import options, output, publish, push, reports
+from symphony_charts.cli import options, output, publish, push, validate
 from symphony_charts.cli import specs as cli_specs
 from symphony_charts.errors import CheckFailed, UsageError
 from symphony_charts.formats import data
@@ -36,9 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_values(parser)
     options.add_placement(parser)
-    parser.add_argument(
-        "--push", action="store_true", help="also publish them; accepts --env and other options of `publish`"
-    )
+    options.add_flag(parser, "--push", help="also publish them; accepts --env and other options of `publish`")
     options.add_publish_options(parser)
     options.add_change_options(parser, is_alone=False)
     parser.add_argument(
@@ -89,11 +87,9 @@ def check_fork(item: package.Packaged, fork: str) -> None:
     ours = _by_name(json.loads(native))
     other = sorted(name for name in theirs.keys() | ours.keys() if theirs.get(name) != ours.get(name))
     names = ", ".join(other[:5]) + (", ..." if len(other) > 5 else "")
-    said = (
-        f"{len(other)} of {len(theirs)} objects are not those of symph's own template ({names})"
-        if other
-        else (f"all {len(theirs)} objects are those of symph's own template")
-    )
+    said = f"all {len(theirs)} objects are those of symph's own template"
+    if other:
+        said = f"{len(other)} of {len(theirs)} objects are not those of symph's own template ({names})"
     output.warn(f"{chart.name}: {said}; render, lint, plan and diff speak of symph's own")
 
 
@@ -107,28 +103,19 @@ _REGISTRY = ("plain-http", "ca-file", "cert-file", "key-file", "insecure-skip-tl
 
 def run(args: argparse.Namespace) -> int:
     """Package all specs or none; with `--push`, publish them afterwards."""
-    images = oci_images.Images()
-    named = project.settings_of_spec(Path(cli_specs.specs_of(args.specs)[0])).template
+    images, specs = oci_images.Images(), cli_specs.specs_of(args.specs)
+    named = project.settings_of_spec(Path(specs[0])).template
     args.template = named if args.template is None else args.template
     if args.push and (args.template or named):
         what = "--push always uses the built-in chart template"
         raise UsageError(what, next="package with --template, and publish the folder by your own means")
     if args.workspace is not None or args.image_repo is not None or args.platform:
-        images = push.push_workspace(args, cli_specs.specs_of(args.specs))
+        images = push.push_workspace(args, specs)
     elif flags := [f"--{name}" for name in _REGISTRY if getattr(args, name.replace("-", "_"))]:
         what = f"{', '.join(flags)}: no registry is asked here, since no image is pushed"
         raise UsageError(what, next="leave it out, or give --workspace and --image-repo")
-    status = _package(args, images)
-    if args.push:
-        publish.publish(args, cli_specs.specs_of(args.specs), cli_specs.user_values_of(args), images.by_base)
-    return status
-
-
-def _package(args: argparse.Namespace, images: oci_images.Images) -> int:
-    dest = Path(args.dest)
-    specs = cli_specs.specs_of(args.specs)
     if len(specs) == 1 and args.output in ("table", "wide"):
-        (item,) = _prepare_all(args, specs, dest, images)
+        (item,) = _prepare_all(args, specs, images)
         _print_one(item, _record(item, 0 if args.dry_run else package.write(item), images), dry_run=args.dry_run)
     else:
         columns = [
@@ -138,24 +125,23 @@ def _package(args: argparse.Namespace, images: oci_images.Images) -> int:
             output.Column("DIGEST", "digest", is_wide=True),
             output.Column("ARCHIVE", "archive", is_wide=True),
         ]
-        output.print_items(args, "Chart", _package_many(args, specs, dest, images), columns)
+        output.print_items(args, "Chart", _package_many(args, specs, images), columns)
+    if args.push:
+        publish.publish(args, specs, cli_specs.user_values_of(args), images.by_base)
     return 0
 
 
-def _package_many(
-    args: argparse.Namespace, specs: list[str], dest: Path, images: oci_images.Images
-) -> list[dict[str, object]]:
+def _package_many(args: argparse.Namespace, specs: list[str], images: oci_images.Images) -> list[dict[str, object]]:
     """Return the records of all charts, in order; unchanged specs are not read again."""
-    cache = chart_folder.PackageCache(
-        dest, {"overrides": cli_specs.user_values_of(args), "version": args.version, "changes": args.spec_set}
-    )
+    given = {"overrides": cli_specs.user_values_of(args), "version": args.version, "changes": args.spec_set}
+    cache = chart_folder.PackageCache(Path(args.dest), given)
     # The fit depends on files that the cache does not track; so does a fork of the template.
     folders = {Path(spec).absolute().parent for spec in specs}
     has_pools = args.pools or any(project.find_settings(folder).pools for folder in folders)
     cached = [] if has_pools or images.by_base or args.template else specs
     fresh = {spec: record for spec in cached if (record := cache.fresh(spec)) is not None}
     stale = [spec for spec in specs if spec not in fresh]
-    packaged = dict(zip(stale, _prepare_all(args, stale, dest, images), strict=True))
+    packaged = dict(zip(stale, _prepare_all(args, stale, images), strict=True))
     records: dict[str, dict[str, object]] = {spec: {**record, "written": 0} for spec, record in fresh.items()}
     with output.progress("writing", len(packaged)) as advance:
         for spec, item in packaged.items():
@@ -169,18 +155,15 @@ def _package_many(
     return [records[spec] for spec in specs]
 
 
-def _prepare_all(
-    args: argparse.Namespace, paths: Sequence[str], dest: Path, images: oci_images.Images
-) -> list[package.Packaged]:
+def _prepare_all(args: argparse.Namespace, paths: Sequence[str], images: oci_images.Images) -> list[package.Packaged]:
     filled = package.template(args.template)
     is_other = bool(args.template) and filled.makes != package.template().makes
 
     def prepare(path: str) -> package.Packaged:
         spec = oci_images.with_images(files.read(path, args.spec_set), images.by_base)
         prepared = cli_specs.prepared_of(args, spec, force=True)
-        packaged = package.package(
-            prepared, spec, dest, filled, version=args.version, is_forced=args.force_unschedulable
-        )
+        dest, is_forced = Path(args.dest), args.force_unschedulable
+        packaged = package.package(prepared, spec, dest, filled, version=args.version, is_forced=is_forced)
         if is_other:
             check_fork(packaged, args.template)
         return packaged
@@ -189,7 +172,7 @@ def _prepare_all(
     cli_specs.refuse_twins([(str(item.spec.path), item.chart.name) for item in packaged])
     for item in packaged:
         _say_missing(item)
-    reports.note_warnings([item.verdict for item in packaged])
+    validate.note_warnings([item.verdict for item in packaged])
     return packaged
 
 

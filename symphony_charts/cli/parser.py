@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import gc
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,18 +27,24 @@ from importlib import import_module
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 from symphony_charts.cli import arguments, defaults, output, plugins
 from symphony_charts.cli import options as cli_options
 from symphony_charts.cli.failures import status_of
-from symphony_charts.cli.output import Backend, choose_experiment
 from symphony_charts.cli.plugins import Plugin, symphonys_names
 from symphony_charts.cli.verbs import DESCRIPTION, HIDDEN, VERBS, Verb, find_verb
 from symphony_charts.system.launching import Launcher, launching
 from symphony_charts.version import __version__
 
 Action = Callable[[argparse.Namespace], Any]
+
+
+class Backend(Protocol):
+    """The part of a cluster that the parser needs; verbs use the full protocol of `symphony_charts.clusters`."""
+
+    def fuzzy_match_experiment(self, name: str) -> tuple[Sequence[str], bool]:
+        """Return the experiments that `name` may mean, best first, and True if it is an exact match."""
 
 
 def _method_name(verb: str) -> str:
@@ -136,9 +141,7 @@ def _action_of(verb: Verb) -> Callable[[SymphonyParser, argparse.Namespace], int
 
 # A method ``action_<verb>`` for each name of each verb: projects override them or call them from their own verbs.
 _VerbMethods: Any = type(
-    "VerbMethods",
-    (),
-    {_method_name(name): _action_of(verb) for verb in (*VERBS, *HIDDEN) for name in verb.names},
+    "VerbMethods", (), {_method_name(name): _action_of(verb) for verb in (*VERBS, *HIDDEN) for name in verb.names}
 )
 
 
@@ -227,7 +230,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         a bare ``MyProject().main()`` return the status, too.
         """
         words = sys.argv[1:] if argv is None else list(argv)
-        status = status_of(lambda: self._run(words), self._is_verbose, lambda: self._args)
+        status = status_of(lambda: self._run(words), lambda: self._args)
         if argv is None and status:
             raise SystemExit(status)
         return status
@@ -246,7 +249,10 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         Raises NotFound if nothing fits, UsageError if several do and there is no terminal to ask on.
         """
         name = args.experiment_name
-        return choose_experiment(self.cluster_for(args), name) if name else None
+        if not name:
+            return None
+        matches, is_exact = self.cluster_for(args).fuzzy_match_experiment(name)
+        return matches[0] if is_exact and matches else output.choose(matches, name, "experiment")
 
     @property
     def has_own_cluster(self) -> bool:
@@ -273,7 +279,7 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         args = self.master_parser.parse_args(ours)
         self._args = args
         args.remainder, args.has_remainder, args.symphony = remainder, has_remainder, self
-        output.be_quiet(args.quiet)
+        output.set_up(is_quiet=args.quiet, color=args.color)
         return args
 
     def load_all(self) -> None:
@@ -355,9 +361,6 @@ class SymphonyParser(_VerbMethods):  # type: ignore[misc]  # its methods are mad
         verb = next((word for word in plain if find_verb(word, self._all_verbs())), None)
         if verb is not None:
             self.get_subparser(verb)
-
-    def _is_verbose(self) -> bool:
-        return bool(getattr(self._args, "verbose", False) or os.environ.get("SYMPH_DEBUG"))
 
 
 class Symph(SymphonyParser):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,12 +114,11 @@ def _print(args: argparse.Namespace, own: prepare.Rendering, plan: placement_pla
     ]
     if rows := report.pool_rows(plan):
         output.print_items(args, "Pool", rows, columns)
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
     groups = report.group_rows(plan)
     name_width = max((len(group.name) for group in groups), default=0)
     verdict_width = max((len(group.verdict) for group in groups), default=0)
     for group in groups:
-        verdict = output.paint(group.verdict.ljust(verdict_width), _STATES[group.verdict], color)
+        verdict = output.paint(group.verdict.ljust(verdict_width), _STATES[group.verdict])
         output.line(f"{group.name.ljust(name_width)}  {verdict}  {group.why}")
         if group.next:
             output.line(f"{' ' * name_width}  next: {group.next}")
@@ -140,20 +138,16 @@ def _explain(args: argparse.Namespace, plan: placement_plan.Plan, pod: str) -> N
     if args.output in ("json", "yaml"):
         output.print_record(args, "Explanation", explanation)
         return
-    requests, reasons, pools = explanation["requests"], explanation["reasons"], explanation["pools"]
-    assert isinstance(requests, dict)  # noqa: S101 - as explain makes it
-    assert isinstance(reasons, list)  # noqa: S101 - likewise
-    assert isinstance(pools, list)  # noqa: S101 - likewise
-    asks = ", ".join(verdicts.amount_text(k, v) for k, v in requests.items() if k != "pods")
+    asks = ", ".join(verdicts.amount_text(k, v) for k, v in explanation["requests"].items() if k != "pods")
     output.line(f"{explanation['name']}   {explanation['verdict']}   asks for {asks}")
-    for line in (explanation["why"], *reasons):
+    for line in (explanation["why"], *explanation["reasons"]):
         output.line(f"  {line}")
     columns = [
         *output.columns("pool", "pods"),
         output.Column("PER NODE", "perNode"),
         output.Column("WHY NOT", lambda row: "; ".join(output.texts(row["obstacles"]))),
     ]
-    output.line(output.format_table(pools, columns, room=output.room_of(args.output)))
+    output.line(output.format_table(explanation["pools"], columns, room=output.room_of(args.output)))
 
 
 _LIVE = "the cluster's nodes"

@@ -92,7 +92,7 @@ def run_history(args: argparse.Namespace) -> int:
         output.Column("NOW", lambda item: "now" if item["isNow"] else None, state=lambda _item: "good"),
         *output.columns("op", "at", "by"),
         output.Column("COMMIT", lambda item: str(item["commit"])[:7] if item["commit"] else None),
-        output.Column("WHY", lambda item: item["reason"]),
+        output.Column("WHY", "reason"),
         output.Column("VALUES", lambda item: output.json_text(item["values"]) if item["values"] else ""),
         output.Column("DIGEST", "digest", is_wide=True),
     ]
@@ -141,9 +141,7 @@ def configure_promote(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", metavar="ENV", dest="before", required=True, help="the environment that runs it")
     parser.add_argument("--to", metavar="ENV", dest="after", required=True, help="the target environment")
     parser.add_argument("--version", metavar="V", help="only if the first environment runs this version")
-    parser.add_argument(
-        "--copy-values", action="store_true", help="take the environment's values along (default: keep those of --to)"
-    )
+    options.add_flag(parser, "--copy-values", help="take the environment's values along (default: keep those of --to)")
     options.add_repository(parser)
     options.add_change_options(parser)
     options.add_examples(
@@ -179,8 +177,8 @@ def configure_rollback(parser: argparse.ArgumentParser) -> None:
     options.add_repository(parser)
     options.add_change_options(parser)
     options.add_target(parser)
-    parser.add_argument("--wait", action="store_true", help="a release: wait until everything is ready or has finished")
-    parser.add_argument("--timeout", type=options.seconds, default=300.0, metavar="TIME", help="a release: default 5m")
+    options.add_flag(parser, "--wait", help="a release: wait until everything is ready or has finished")
+    options.add_timeout(parser)
     options.add_yes(parser)
     options.add_examples(
         parser,
@@ -237,9 +235,8 @@ def run_retire(args: argparse.Namespace) -> int:
     team = git_repository.find_team(args, settings, store, env)
     name = args.experiment_name
     operation = operations.Retire(team=team, name=name, env=env, expect=args.expect)
-    if not args.dry_run and args.into is None and args.branch is None:
-        output.confirm(args, f"Take {team}/{name} out of {env}, and end what runs there?")
-    changes, receipt = git_repository.carry_out(args, store, [operation], int(time.time()))
+    git_repository.confirm_push(args, f"Take {team}/{name} out of {env}, and end what runs there?")
+    changes, receipt = git_repository.carry_out(args, store, [operation])
     if changes[0].facts["was"] is None:
         raise NotFound(f"{env} runs no {team}/{name}", next=f"symph status --env {env} lists what it runs")
     text = f"{name} {changes[0].facts['was']} retired from {env}"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from symphony_charts import package
 from symphony_charts.chart import release
-from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
+from symphony_charts.cli import git_repository, options, output, secrets, specs, validate
 from symphony_charts.errors import UsageError
 from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import pointer, prepare
@@ -69,7 +69,7 @@ def publish(
         for item, change in zip(candidates, changes, strict=True):
             system_files.write_file(item.spec.lock_path, item.lock(str(change.facts["version"])))
     texts = [_text(change, env, by) for change in changes]
-    reports.note_warnings([verdict for candidate in candidates for verdict in candidate.verdicts[-1:]])
+    validate.note_warnings([verdict for candidate in candidates for verdict in candidate.verdicts[-1:]])
     git_repository.print_changes(args, settings, changes, receipt, *texts)
     if args.output == "table" and not args.dry_run and args.into is None:
         # A change on a review branch runs in no environment yet, so show the status of all.

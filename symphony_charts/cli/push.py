@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         }
         for chart, pushed in zip(charts, _pushed(args, charts), strict=True)
     ]
-    columns = [*output.columns("name", "version", "place", "state", "digest")]
+    columns = output.columns("name", "version", "place", "state", "digest")
     output.print_items(args, "Pushed", items, columns, name="place")
     return 0
 

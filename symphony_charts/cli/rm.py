@@ -35,7 +35,7 @@ def add_removal(parser: argparse.ArgumentParser) -> None:
     options.add_yes(parser)
     options.add_force(parser, "do not ask, and match the name exactly")
     text = "on this machine: also the volumes that outlive runs, with all their files"
-    parser.add_argument("--volumes", action="store_true", help=text)
+    options.add_flag(parser, "--volumes", help=text)
     options.add_dry_run_like_symphony(parser)
 
 

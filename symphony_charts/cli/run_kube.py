@@ -23,7 +23,7 @@ def run_kube(args: argparse.Namespace, began: float) -> int:
     args.backend = "kube"
     spec = files.read(args.spec, args.spec_set)
     prepared = prepared_of(args, spec)
-    kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
+    kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
     cluster = KubeCluster(namespace=args.namespace, context=args.context, kubeconfig=kubeconfig)
     values, folder = user_values_of(args), spec.path.parent
     status = cluster.start_prepared(prepared, folder=folder, values=values, force=args.force, dry_run=args.dry_run)

@@ -33,9 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="the Secret's name (default: <release>-secrets)")
     parser.add_argument("--cert", metavar="FILE|URL|cluster", help="seal: the controller's certificate")
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
-    parser.add_argument(
-        "--hide-values", action="store_true", help="with --dry-run: print sizes instead of the contents"
-    )
+    options.add_flag(parser, "--hide-values", help="with --dry-run: print sizes instead of the contents")
     options.add_dry_run(parser, "print the Secret and push nothing")
     options.add_examples(
         parser,
@@ -71,17 +69,9 @@ def sealed_values(spec: spec_files.SpecFile, source: str | None, namespace: str,
     return sealing.sealed_values(spec, certificate, namespace, name)
 
 
-def secret_keys(
-    name: str, namespace: str | None, context: str | None = None, kubeconfig: str | None = None
-) -> set[str] | None:
-    """Return the keys of a Secret in the cluster; None if it does not exist. Raises ToolFailed without a cluster."""
-    with _connect(context, kubeconfig) as api:
-        secret = api.find(f"{api.collection('v1', 'Secret', namespace or api.namespace)}/{name}")
-    return None if secret is None else set(secret.get("data") or {})
-
-
-def _connect(context: str | None, kubeconfig: str | None) -> client.KubeApi:
-    return client.KubeApi(Path(kubeconfig).expanduser() if kubeconfig else None, context)
+def _connect(args: argparse.Namespace) -> client.KubeApi:
+    """Return the cluster that the flags name. Raises ToolFailed without one."""
+    return client.KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
 
 
 def _push(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
@@ -92,7 +82,7 @@ def _push(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
             made = {**made, "data": sizes}
         _print(args, "secret", made)
         return 0
-    with _connect(args.context, args.kubeconfig) as api:
+    with _connect(args) as api:
         namespace = args.namespace or api.namespace
         api.apply(made, namespace)
     output.line(f"secret/{args.name} pushed to {namespace}")
@@ -112,14 +102,14 @@ def _seal(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
 
 def _check(args: argparse.Namespace, spec: spec_files.SpecFile) -> int:
     where = f" in {args.namespace}" if args.namespace else ""
-    keys = secret_keys(args.name, args.namespace, args.context, args.kubeconfig)
-    if keys is None:
-        raise NotFound(f"the Secret {args.name}{where} does not exist", next=f"symph secrets push {args.spec}")
-    lacking = sorted({sources.key_of(file) for file in spec.experiment.secrets} - keys)
+    step = f"symph secrets push {args.spec}"
+    with _connect(args) as api:
+        secret = api.find(f"{api.collection('v1', 'Secret', args.namespace or api.namespace)}/{args.name}")
+    if secret is None:
+        raise NotFound(f"the Secret {args.name}{where} does not exist", next=step)
+    lacking = sorted({sources.key_of(file) for file in spec.experiment.secrets} - set(secret.get("data") or {}))
     if lacking:
-        raise CheckFailed(
-            f"the Secret {args.name}{where} lacks {', '.join(lacking)}", next=f"symph secrets push {args.spec}"
-        )
+        raise CheckFailed(f"the Secret {args.name}{where} lacks {', '.join(lacking)}", next=step)
     output.line(f"secret/{args.name}{where} has all {len(spec.experiment.secrets)} keys")
     return 0
 

@@ -60,13 +60,13 @@ def refuse_twins(charts: Sequence[tuple[str, str]]) -> None:
         raise SpecError(problems)
 
 
-def overrides_of(args: argparse.Namespace) -> Overrides:
-    """Return the value options, with the content of every file that they name."""
+def user_values_of(args: argparse.Namespace) -> Values:
+    """Return the values of the value options, with those of every file that they name. Raises UsageError, SpecError."""
     try:
         paths = [path for line in csv.reader(args.values, strict=True) for path in line]
     except csv.Error as error:
         raise UsageError(f"-f cannot be split at its commas: {error}", next="repeat -f for each file") from error
-    return Overrides(
+    overrides = Overrides(
         files=tuple(read_values(path) for path in paths),
         json=tuple(args.set_json),
         sets=tuple(args.set),
@@ -75,10 +75,7 @@ def overrides_of(args: argparse.Namespace) -> Overrides:
         literals=tuple(args.set_literal),
         contents={path: read_text(path) for text in args.set_file for path in paths_of(text)},
     )
-
-
-def user_values_of(args: argparse.Namespace) -> Values:
-    return user_values(overrides_of(args))
+    return user_values(overrides)
 
 
 def prepared_of(args: argparse.Namespace, spec: SpecFile, *, force: bool | None = None) -> Prepared:

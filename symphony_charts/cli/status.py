@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 from symphony_charts.backend import diagnosis
 from symphony_charts.backend import status as backend_status
 from symphony_charts.chart import helpers
-from symphony_charts.cli import describe, experiments, git_repository, options, output, status_sources
+from symphony_charts.cli import experiments, git_repository, look, options, output, status_sources
 from symphony_charts.cli.defaults import typed
 from symphony_charts.cli.output import Screen
 from symphony_charts.errors import NotFound, SymphError, ToolFailed, UsageError
@@ -37,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_target(parser)
     options.add_all_namespaces(parser)
     options.add_selector(parser)
-    parser.add_argument("-w", "--watch", action="store_true", help="continue until nothing changes by itself")
+    options.add_flag(parser, "-w", "--watch", help="continue until nothing changes by itself")
     options.add_output(parser)
     options.add_examples(
         parser,
@@ -116,7 +115,7 @@ def _question(args: argparse.Namespace) -> _Question:
         if each.context and env in (None, label)
     )
     if flags or not (places or named):
-        kubeconfig = Path(args.kubeconfig).expanduser() if args.kubeconfig else None
+        kubeconfig = Path(args.kubeconfig) if args.kubeconfig else None
         namespace = None if args.all_namespaces else args.namespace
         places = (status_sources.Place(context=args.context, namespace=namespace, kubeconfig=kubeconfig),)
     # The user typed no flag and may expect the environments that a default excludes.
@@ -175,7 +174,7 @@ def _rows_there(
     taken: set[tuple[str, str, str]] = set()
     repository = question.settings.repository
     for placed in published or ():
-        if _is_meant(question, placed.team, placed.name):
+        if question.name in ("", placed.name) and question.team in ("", placed.team):
             answer = next((live for place, live in lives.items() if place.env == placed.env), None)
             row = _row_of(placed, answer, repository)
             if row.live is not None:
@@ -186,10 +185,6 @@ def _rows_there(
             if (place.env, status.namespace, status.name) not in taken:
                 where = place.env or answer.context or place.name
                 yield status_sources.Row(where=where, name=status.name, context=answer.context, live=status, why=why)
-
-
-def _is_meant(question: _Question, team: str, name: str) -> bool:
-    return question.name in ("", name) and question.team in ("", team)
 
 
 def _row_of(
@@ -246,8 +241,7 @@ def _print(
     if args.output in ("json", "yaml"):
         missing = [{"name": name, "why": why} for name, why in silent.items()]
         items = [
-            row.item() | {"details": describe.record_of(row.live) if row.live and question.name else None}
-            for row in rows
+            row.item() | {"details": look.record_of(row.live) if row.live and question.name else None} for row in rows
         ]
         output.print_record(args, "StatusList", {"items": items, "notAsked": missing})
     elif args.output == "name":
@@ -269,14 +263,10 @@ def _note_silent(silent: Mapping[str, str]) -> None:
         output.note(f"not asked: {', '.join(name for name in silent if silent[name] == why)}: {why}")
 
 
-def _ready(item: Mapping[str, object]) -> str:
-    return "" if item["processes"] is None else f"{item['ready']}/{item['processes']}"
-
-
 _LEADING = (
     *output.columns("where", "version"),
     output.Column("STATE", "state", state=lambda item: str(item["color"])),
-    output.Column("READY", _ready),
+    output.Column("READY", lambda item: "" if item["processes"] is None else f"{item['ready']}/{item['processes']}"),
 )
 _WIDE = (
     output.Column("RUNS", "running"),
@@ -290,7 +280,6 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
     """Return the table, cut to the terminal's width; for one experiment with each cause and next step below."""
     if not rows:
         return ""
-    color = output.use_color(sys.stdout, getattr(args, "color", None))
     items = [{**row.item(), "color": row.color, "sentence": row.why.sentence if row.why else ""} for row in rows]
     columns, room, below = [*_LEADING, *experiments.took_columns(items)], output.room_of(args.output), []
     if args.output == "wide" or not question.name:
@@ -299,8 +288,8 @@ def _text(args: argparse.Namespace, question: _Question, rows: Sequence[status_s
     else:
         below = [line for row in rows for line in _below(row)]
         if len(rows) == 1 and (live := rows[0].live):
-            below += describe.detail_lines(args, live)
-    table = output.format_table(items, columns, headers=not args.no_headers, color=color, room=room)
+            below += look.detail_lines(args, live)
+    table = output.format_table(items, columns, headers=not args.no_headers, room=room)
     return "\n".join([table, *below])
 
 
@@ -308,5 +297,5 @@ def _below(row: status_sources.Row) -> Iterator[str]:
     if row.why:
         yield printable_line(f"{row.where}: {row.why.sentence}")
         yield from [f"  next: {row.why.next}"] if row.why.next else []
-    for line in describe.lines_of_end(row.live) if row.live else ():
+    for line in look.lines_of_end(row.live) if row.live else ():
         yield printable_line(f"{row.where}: {line}")

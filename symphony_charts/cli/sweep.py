@@ -6,7 +6,8 @@ import argparse
 import random
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from symphony_charts import package
 from symphony_charts import prepare as preparing
 from symphony_charts.chart import files as chart_files
 from symphony_charts.chart import release
-from symphony_charts.cli import git_repository, options, output, specs, sweep_search, sweep_show, sweep_trials
+from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
@@ -26,10 +27,12 @@ from symphony_charts.local import values
 from symphony_charts.secrets import files as secrets_files
 from symphony_charts.spec import data as spec_data
 from symphony_charts.spec import files
-from symphony_charts.sweep import kubernetes, local, trial_runs
+from symphony_charts.sweep import kubernetes, local, metrics, record, trial_runs
+from symphony_charts.sweep import search as optuna_search
 from symphony_charts.sweep import trials as trial_settings
+from symphony_charts.system import user_folders
 
-LATE = (sweep_search,)  # optuna takes half a second, and need not be installed
+LATE = (optuna_search,)  # optuna takes half a second, and need not be installed
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     shown = parser.add_argument_group("show", title)
     text = "the metric to judge by, and after commas further ones to show"
     shown.add_argument("--metric", metavar="KEY,...", help=text)
-    shown.add_argument("--failed", action="store_true", help="only trials that failed")
+    options.add_flag(shown, "--failed", help="only trials that failed")
     text = "the best value of the metric (default: max for names such as reward or accuracy, else min)"
     shown.add_argument("--goal", choices=("min", "max"), help=text)
     text = "how to find metrics in logs, by named groups: 'loss is (?P<loss>[0-9.]+)' (default: name=number, JSON)"
@@ -68,10 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "with --up --metric, here or on kube: N trials, each proposed by optuna from earlier results (extra `optuna`)"
     )
     parser.add_argument("--search", metavar="N", type=options.count, help=text)
-    parser.add_argument("--up", action="store_true", help="run the trials that are not done yet, and wait for them")
-    parser.add_argument(
-        "--again", action="store_true", help="with --up: also run trials again that are done with the present settings"
-    )
+    options.add_flag(parser, "--up", help="run the trials that are not done yet, and wait for them")
+    options.add_flag(parser, "--again", help="with --up: also run trials again that are done with the present settings")
     parser.add_argument(
         "--on",
         choices=("tmux", "kube", "argo"),
@@ -82,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     text = "how many trials run at a time (default: 1 here, 64 as releases, all in a Workflow)"
     parser.add_argument("--parallel", metavar="N", type=options.count, help=text)
     options.add_target(parser)
-    parser.add_argument("--no-wait", action="store_true", help="with --on kube --up: return once all are installed")
+    options.add_flag(parser, "--no-wait", help="with --on kube --up: return once all are installed")
     text = "time limit of a trial: 90, 90s, 5m, 2d (default: none)"
     parser.add_argument("--timeout", type=options.seconds, metavar="TIME", help=text)
     parser.add_argument(
@@ -140,7 +141,7 @@ def run(args: argparse.Namespace) -> int:
     sweep_trials.judge_of(args)
     spec = files.read(args.spec, args.spec_set)
     if args.search is not None:
-        return sweep_search.search(args, spec, *_space(args))
+        return _search(args, spec, *_space(args))
     axes, spans = _space(args)
     points = trial_settings.parse_points(_text_of(args.list), args.list) if args.list else ()
     chance = random.Random(args.seed)  # noqa: S311 - draws trials, guards nothing
@@ -151,9 +152,9 @@ def run(args: argparse.Namespace) -> int:
     if args.up and args.on == "tmux":
         spec = values.under_values(spec, overrides)
         here = trial_runs.prepare_trials(spec, trials, None)
-        return (
-            sweep_trials.show_plan(args, spec, here) if args.dry_run else sweep_trials.run_all(args, spec, None, here)
-        )
+        if args.dry_run:
+            return sweep_trials.show_plan(args, spec, here)
+        return sweep_trials.run_all(args, spec, None, here)
     spec = kubernetes.as_task(spec) if args.on == "argo" else spec
     base = specs.prepared_of(args, spec)
     if base.own.fit:
@@ -287,3 +288,81 @@ def _argo(
     if args.again and not args.up:
         raise UsageError("a Workflow in a file has every trial, so --again has nothing to add", next="leave it out")
     return sweep_trials.write_or_submit(args, spec, base, runs)
+
+
+def _search(
+    args: argparse.Namespace,
+    spec: files.SpecFile,
+    axes: Sequence[trial_settings.Axis],
+    spans: Sequence[trial_settings.Span],
+) -> int:
+    """Run the remaining trials of `--search N`, and report each result to optuna."""
+    _refuse_search(args)
+    overrides = specs.user_values_of(args)
+    base = None if args.on == "tmux" else specs.prepared_of(args, spec)
+    spec = values.under_values(spec, overrides) if base is None else spec
+    # Check that the spec accepts every possible proposal before anything runs.
+    trial_runs.prepare_trials(spec, list(_corners(spec.experiment.name, axes, spans)), base, overrides)
+    if args.dry_run:
+        keys = [*(axis.key for axis in axes), *(span.key for span in spans)]
+        output.note(f"optuna would propose up to {args.search} trials of {', '.join(keys)}")
+        return 0
+    outcomes: dict[str, trial_runs.Outcome] = {}
+
+    def asked() -> Iterator[trial_runs.TrialRun]:
+        for trial in study.ask(args.search):
+            sweep_trials.remember_trials(args, spec, study.trials(), namespace)
+            yield from trial_runs.prepare_trials(spec, [trial], base, overrides)
+
+    def started(trial: trial_settings.Trial) -> None:
+        output.note(f"start {trial.name}")
+
+    with ExitStack() as stack:
+        going, namespace = sweep_trials.begin_trials(
+            args, spec, base, asked(), stack, started, parallel=args.parallel or 1
+        )
+        # Trials run in a namespace, so each has a study of its own.
+        name = f"{args.on}.{namespace}.{spec.experiment.name}" if namespace else spec.experiment.name
+        file, goal = (
+            user_folders.state_dir() / "sweeps" / "optuna" / f"{name}.journal",
+            args.goal or metrics.goal_of(args.metric),
+        )
+        study = optuna_search.Search(file, spec.experiment, axes, spans, metric=args.metric, goal=goal, seed=args.seed)
+        read = sweep_trials.reader_of(args)
+        for outcome in going:
+            name = outcome.trial.name
+            outcomes[name] = outcome
+            points = read(name).get(args.metric, [])
+            value = points[-1][1] if points and outcome.state == "succeeded" else None
+            study.tell(name, value, is_early=outcome.is_early)
+            measured = "" if value is None else f", {args.metric} {value:.6g}"
+            output.note(f"{len(outcomes)}: {name} {sweep_trials.words_of(outcome)}{measured}")
+    names = [trial.name for trial in study.trials()]
+    if not outcomes.keys() >= set(names):
+        known = sweep_trials.outcomes_of(args, record.find_sweep(spec.experiment.name, args.on))
+        outcomes = {outcome.trial.name: replace(outcome, is_kept=True) for outcome in known} | outcomes
+    return sweep_trials.print_outcomes(args, spec.experiment.name, [outcomes[name] for name in names], namespace)
+
+
+def _refuse_search(args: argparse.Namespace) -> None:
+    if not sweep_trials.is_waited_for(args):
+        what = "--search runs its trials itself, each after others were waited for"
+        raise UsageError(what, next="add --up, here or with --on kube")
+    if not args.metric:
+        raise UsageError("--search needs to know what to make better", next="add --metric KEY, as --metric loss")
+    if args.list or args.random is not None or args.env:
+        raise UsageError("--search proposes trials by itself", next="leave out --list, --random and --env")
+
+
+def _corners(
+    base: str, axes: Sequence[trial_settings.Axis], spans: Sequence[trial_settings.Span]
+) -> Iterator[trial_settings.Trial]:
+    """Yield trials that cover each value of each axis, and both ends of each span."""
+    ends = {span.key: (f"{span.low:.6g}", f"{span.high:.6g}") for span in spans}
+    texts_of = {**{axis.key: axis.values for axis in axes}, **ends}
+    if not texts_of:
+        raise UsageError("a search needs something to vary", next="for example: --loguniform lr=1e-5..1e-1")
+    first = {key: texts[0] for key, texts in texts_of.items()}
+    yield from (
+        trial_settings.trial_of(base, {**first, key: text}) for key, texts in texts_of.items() for text in texts
+    )

@@ -53,6 +53,7 @@ def begin_trials(
     `stack` keeps the releases' chart, and ends the trials that are left when it closes.
     """
     judge = judge_of(args)
+    stopper = Stopper(judge=judge, read=reader_of(args)) if judge else None
     if base is None:
         refuse_elsewhere()
         going = run_trials(
@@ -62,7 +63,7 @@ def begin_trials(
             again=args.again,
             timeout_s=args.timeout,
             on_start=started,
-            stopper=Stopper(judge=judge, read=reader_of(args)) if judge else None,
+            stopper=stopper,
         )
         return stack.enter_context(closing(going)), ""
     folder = spec.path.absolute().parent
@@ -75,7 +76,7 @@ def begin_trials(
         namespace=namespace,
         is_waiting=not args.no_wait,
         timeout_s=args.timeout,
-        stopper=Stopper(judge=judge, read=reader_of(args)) if judge else None,
+        stopper=stopper,
         stopped=before.stopped if before is not None and before.namespace == namespace else {},
         on_end=lambda trial, run, why: remember_end(name, "kube", trial, run, why),
     )
@@ -120,8 +121,7 @@ def write_or_submit(args: argparse.Namespace, spec: SpecFile, base: Prepared, ru
     write_file(file, dump_all(objects).encode())
     output.note(f"{len(runs)} trials in the Workflow {name}, {file}")
     if spec.experiment.secrets and spec.experiment.secret_source.source == "existing":
-        next_step = "--up pushes them, or symph secrets push --release TRIAL"
-        output.warn("each trial uses its own Secret", next_step)
+        output.warn("each trial uses its own Secret", "--up pushes them, or symph secrets push --release TRIAL")
     where = f" -n {namespace}" if namespace else ""
     output.next_step(f"kubectl apply -f {file}{where}", f"argo watch {name}{where}")
     return 0
@@ -135,7 +135,7 @@ def _submit(
     items: Sequence[dict[str, object]],
     columns: Sequence[output.Column],
 ) -> int:
-    with closing(KubeApi(Path(args.kubeconfig).expanduser() if args.kubeconfig else None, args.context)) as api:
+    with closing(KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)) as api:
         namespace = args.namespace or spec.experiment.namespace or api.namespace
         trials = trial_objects(base, runs, namespace)
         kept = kept_there(KubeExperiments(namespace=namespace, api=api), trials, namespace, again=args.again)

@@ -19,12 +19,10 @@ LATE = (cockpit,)  # textual takes half a second, and need not be installed
 
 def configure(parser: argparse.ArgumentParser) -> None:
     options.add_experiment(parser)
-    parser.add_argument("-1", "--once", action="store_true", help="print once; without a terminal that is the default")
+    options.add_flag(parser, "-1", "--once", help="print once; without a terminal that is the default")
     text = "time between updates (default: 0.5s; plain: 2s)"
     parser.add_argument("--interval", metavar="TIME", type=options.seconds, help=text)
-    parser.add_argument(
-        "--plain", action="store_true", help="a plain table without key bindings, even if textual is installed"
-    )
+    options.add_flag(parser, "--plain", help="a plain table without key bindings, even if textual is installed")
     options.add_backend(parser)
     options.add_output(parser, ("table", "json", "yaml"))
     options.add_examples(parser, "symph top", "symph top rl --on kube", "symph top rl --once -o json")

@@ -1,31 +1,35 @@
-"""`symph validate` and `symph render`: check charts, and print their objects."""
+"""`symph validate` and `symph render`: check charts and print their objects; findings of any check."""
 
 from __future__ import annotations
 
 import argparse
 import functools
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from symphony_charts import package, prepare
+from symphony_charts import package, prepare, version
 from symphony_charts.chart import files as chart_files
 from symphony_charts.chart import lint
-from symphony_charts.cli import options, output, reports
+from symphony_charts.cli import options, output
 from symphony_charts.cli import specs as cli_specs
 from symphony_charts.formats import data, yaml_read, yaml_write
 from symphony_charts.kubernetes.releases import helm_client
 from symphony_charts.spec import files
 
+LATE = (helm_client,)  # only --helm needs it
+
 
 def configure_validate(parser: argparse.ArgumentParser) -> None:
     options.add_specs(parser)
     options.add_output(parser, options.FINDING_FORMATS, headers=False)
-    parser.add_argument("--strict", action="store_true", help="fail on warnings too")
+    options.add_flag(parser, "--strict", help="fail on warnings too")
     parser.add_argument(
         "--kube-version", metavar="1.NN", help="Kubernetes to check for (default: 1.34, or one that has all kinds)"
     )
-    parser.add_argument("--helm", action="store_true", help="also check with this machine's helm")
+    options.add_flag(parser, "--helm", help="also check with this machine's helm")
     options.add_values(parser)
     options.add_placement(parser)
     options.add_examples(
@@ -44,9 +48,9 @@ def run_validate(args: argparse.Namespace) -> int:
     with output.progress("linting", len(specs)) as advance:
         for path in specs:
             of_spec = _findings(args, path, filled)
-            problems += [(str(path), finding) for finding in of_spec if not (args.quiet and finding.severity == "info")]
+            problems += [(path, found) for found in of_spec if not (args.quiet and found.severity == "info")]
             advance(1)
-    return reports.print_findings(args, problems, f"{len(specs)} checked", _line_of)
+    return print_findings(args, problems, f"{len(specs)} checked", _line_of)
 
 
 def _findings(args: argparse.Namespace, path: str, filled: chart_files.ChartTemplate) -> list[lint.Finding]:
@@ -72,7 +76,55 @@ def _text_of(file: str) -> str:
 
 
 def _line_of(file: str, path: str) -> int | None:
-    return yaml_read.line_of(_text_of(file), path) if path and not file.endswith(".py") else None
+    """Return the line of a finding; None in a script, and in a spec from stdin, which cannot be read again."""
+    return yaml_read.line_of(_text_of(file), path) if path and file != "-" and not file.endswith(".py") else None
+
+
+# What holds of nearly every spec.
+_ONLY_VERBOSE = ("pod-security-restricted",)
+_SEVERITY_COLORS = {"error": "bad", "warning": "busy", "info": "dim"}
+
+
+def print_findings(
+    args: argparse.Namespace,
+    findings: Sequence[tuple[str, lint.Finding]],
+    what: str,
+    line: Callable[[str, str], int | None] = lambda _file, _path: None,
+) -> int:
+    """Print findings with their files in the format of `-o`, then counts after `what`; `line` is for SARIF.
+
+    Return the exit status: 1 if one is an error, or with `--strict` a warning.
+    """
+    bad = ("error", "warning") if args.strict else ("error",)
+    status = int(any(found.severity in bad for _, found in findings))
+    if args.output == "sarif":
+        output.line(json.dumps(lint.to_sarif(list(findings), version.__version__, line), indent=2))
+        return status
+    records: list[dict[str, object]] = [{"file": file, **asdict(found)} for file, found in findings]
+    if args.output in ("json", "yaml"):
+        output.print_items(args, "Finding", records, ())
+        return status
+    shown = [record for record in records if args.verbose or record["rule"] not in _ONLY_VERBOSE]
+    for record in shown:
+        severity = str(record["severity"])
+        output.line(f"{output.paint(severity, _SEVERITY_COLORS[severity])}: {record['what']}  [{record['rule']}]")
+        where = ", ".join(str(record[key]) for key in ("file", "path") if record[key])
+        if where:
+            output.line(f"  at:   {where}")
+        if record["next"]:
+            output.line(f"  next: {record['next']}")
+    counts = [f"{sum(1 for r in records if r['severity'] == s)} {s}" for s in ("error", "warning", "info")]
+    more = f" ({len(records) - len(shown)} not shown: -v)" if len(shown) < len(records) else ""
+    output.note(f"{what}: {', '.join(counts)}{more}")
+    return status
+
+
+def note_warnings(verdicts: Sequence[prepare.Verdict]) -> None:
+    found = [verdict for verdict in verdicts if verdict.warnings]
+    if found:
+        count = output.counted(sum(verdict.warnings for verdict in found), "warning")
+        specs = found[0].path if len(found) == 1 else f"SPEC ({len(found)} of {len(verdicts)} specs)"
+        output.note(f"{count}: symph validate {specs}")
 
 
 def configure_render(parser: argparse.ArgumentParser) -> None:
@@ -80,8 +132,8 @@ def configure_render(parser: argparse.ArgumentParser) -> None:
     options.add_output(parser, ("yaml", "json", "name"), default="yaml", headers=False)
     options.add_release(parser)
     parser.add_argument("-n", "--namespace", default="default", help="its namespace, for --helm (default: default)")
-    parser.add_argument("--no-tests", action="store_true", help="leave out the pod that `helm test` starts")
-    parser.add_argument("--helm", action="store_true", help="render the chart with this machine's helm")
+    options.add_flag(parser, "--no-tests", help="leave out the pod that `helm test` starts")
+    options.add_flag(parser, "--helm", help="render the chart with this machine's helm")
     options.add_values(parser)
     options.add_examples(
         parser,

@@ -58,21 +58,21 @@ class Verb:
 VERBS: tuple[Verb, ...] = (
     Verb("init", (), "create the folder of a new experiment", "start", "init"),
     Verb("run", (), "start an experiment, print its output, and exit with its status", "start", "run"),
-    Verb("up", (), "start an experiment on this machine, in tmux", "start", "up"),
+    Verb("up", (), "start an experiment on this machine, in tmux", "start", "run"),
     Verb("down", (), "end an experiment on this machine, and everything it started", "start", "down"),
     Verb("restart", (), "start processes of a running experiment again", "start", "down"),
-    Verb("stop", (), "stop processes of a running experiment; the others keep running", "start", "scale"),
-    Verb("start", (), "start processes of a running experiment that have ended", "start", "scale"),
-    Verb("scale", (), "change the number of replicas in a running experiment", "start", "scale"),
+    Verb("stop", (), "stop processes of a running experiment; the others keep running", "start", "down"),
+    Verb("start", (), "start processes of a running experiment that have ended", "start", "down"),
+    Verb("scale", (), "change the number of replicas in a running experiment", "start", "down"),
     Verb("attach", (), "open the terminal of a running experiment", "start", "attach"),
-    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "ls"),
+    Verb("ps", ("process", "list-processes", "lsp", "p"), "list the processes of an experiment", "look", "look"),
     Verb("logs", ("log", "l"), "print what processes wrote", "look", "logs"),
     Verb(
         "status", (), "show experiments here, on clusters and in Git; of one also services and events", "look", "status"
     ),
     Verb("top", (), "show processes and their usage, live", "look", "top"),
-    Verb("wait", (), "wait until an experiment is ready or has ended", "look", "describe"),
-    Verb("ls", ("list-experiments", "lse"), "list the experiments", "look", "ls"),
+    Verb("wait", (), "wait until an experiment is ready or has ended", "look", "look"),
+    Verb("ls", ("list-experiments", "lse"), "list the experiments", "look", "look"),
     Verb("exec", ("x",), "run a command where a process runs", "inside", "inside"),
     Verb("ssh", (), "open a shell where a process runs", "inside", "inside"),
     Verb("cp", ("scp",), "copy files from and to where a process runs", "inside", "inside"),
@@ -98,13 +98,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("import", (), "convert a TorchX, DI-engine, compose or Symphony job to an experiment", "study", "import_"),
     Verb("export", (), "convert an experiment to the format of another tool", "study", "export"),
     Verb("schema", (), "print the JSON Schema of experiment files, for editors", "study", "init"),
-    Verb(
-        "use",
-        ("switch-experiment", "se", "e"),
-        "choose the default experiment of verbs",
-        "tools",
-        "config",
-    ),
+    Verb("use", ("switch-experiment", "se", "e"), "choose the default experiment of verbs", "tools", "config"),
     Verb("config", (), "show the settings in effect, and where each comes from", "tools", "config"),
     Verb("secrets", (), "create the Secret of an experiment's files", "tools", "secrets"),
     Verb("catalog", (), "look up machine types and the node pools of a cluster file", "tools", "catalog"),
@@ -117,8 +111,8 @@ VERBS: tuple[Verb, ...] = (
 
 # Verbs that no help page lists: one for programs, parts of `status`, and one of Symphony that differs from `rm`.
 HIDDEN: tuple[Verb, ...] = (
-    Verb("describe", (), "show an experiment, its processes, services and events, as `status`", "hidden", "describe"),
-    Verb("events", (), "show the events of an experiment, as `status`", "hidden", "describe"),
+    Verb("describe", (), "show an experiment, its processes, services and events, as `status`", "hidden", "look"),
+    Verb("events", (), "show the events of an experiment, as `status`", "hidden", "look"),
     Verb("__complete", (), "names for completion scripts", "hidden", "completion"),
     Verb("delete-batch", ("db",), "end all experiments whose names fit, as `rm --match`", "hidden", "rm"),
 )

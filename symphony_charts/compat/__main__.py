@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the script and return its exit status, or the exit code of its error."""
     words = list(sys.argv[1:] if argv is None else argv)
-    return status_of(lambda: _run(words), lambda: False)
+    return status_of(lambda: _run(words))
 
 
 def _run(words: list[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from symphony_charts.formats.quantity import gib_text
 from symphony_charts.placement.fit.verdicts import WORST, Group, obstacles
@@ -179,7 +180,7 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
     }
 
 
-def explain(plan: Plan, pod: str) -> dict[str, object] | None:
+def explain(plan: Plan, pod: str) -> dict[str, Any] | None:
     """Return where the pods of a group or single process go, and what keeps them off each other pool.
 
     None if there is no such pod in the plan.

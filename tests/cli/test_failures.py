@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ exec(compile(ACTION, failures.__file__, "exec"), OURS)  # noqa: S102 - the file 
 
 
 def run(error: BaseException | int, *, verbose: bool = False) -> int:
-    return status_of(lambda: int(OURS["action"](error)), lambda: verbose)
+    return status_of(lambda: int(OURS["action"](error)), lambda: Namespace(verbose=verbose))
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,12 @@ def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert f"would write {target}" in capsys.readouterr().err
 
 
+def test_a_report_as_json_leaves_no_file_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = tmp_path / "made.yaml"
+    assert main(["import", "torchx", str(EXAMPLES / "appdef.json"), "--to", str(target), "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["experiment"]["name"] == files.read(target).experiment.name
+
+
 def test_json_holds_the_experiment_and_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", "dijob", str(EXAMPLES / "dijob-v0.yaml"), "-o", "json"]) == 0
     answer = json.loads(capsys.readouterr().out)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import symph as command
 from tests.cli.conftest import SPEC, Symph
 
 pytestmark = pytest.mark.usefixtures("spec")
@@ -28,6 +29,12 @@ def test_json_and_sarif_hold_the_findings(symph: Symph) -> None:
     result, info = json.loads(symph("validate", "exp.yaml", *GPU, "-o", "sarif").stdout)["runs"][0]["results"]
     assert (result["ruleId"], info["level"]) == ("runs-on", "note")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 4
+
+
+def test_findings_of_a_spec_from_stdin_have_no_line(tmp_path: Path, spec: Path) -> None:
+    ended = command.symph("validate", "-", *GPU, "-o", "sarif", cwd=tmp_path, stdin=spec.read_text())
+    result, _ = json.loads(ended.stdout)["runs"][0]["results"]
+    assert "region" not in result["locations"][0]["physicalLocation"]
 
 
 def test_an_unknown_kubernetes_is_refused(symph: Symph) -> None:

@@ -41,6 +41,13 @@ def test_a_failed_run_names_process_status_place_and_next_step(tmp_path: Path) -
     assert "next: symph logs w exp" in done.stderr
 
 
+def test_a_trial_of_scale_and_replay_is_json_if_asked(tmp_path: Path) -> None:
+    symph("up", spec(tmp_path, FOREVER), check=True)
+    for words in (("scale", "a=2", "exp"), ("local", "replay", "exp", "--force")):
+        done = symph(*words, "--dry-run", "-o", "json", check=True)
+        assert json.loads(done.stdout)["dryRun"] is True
+
+
 def test_processes_are_listed_as_json_and_in_symphonys_columns(tmp_path: Path) -> None:
     symph("up", spec(tmp_path, FOREVER))
     items = json.loads(symph("p", "-o", "json").stdout)["items"]

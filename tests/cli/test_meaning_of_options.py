@@ -109,6 +109,13 @@ def test_whoever_knows_a_cluster_takes_all_that_chooses_one() -> None:
     assert having("--context") == having("--kubeconfig") == having("--namespace") - alone
 
 
+def test_a_kubeconfig_in_the_home_folder_is_found_by_each_verb_and_by_helm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/ann")
+    for words in (["rm", "rl"], ["doctor"], ["install", "rl.yaml"]):
+        # The shell expands no ~ behind the equals sign.
+        assert SymphonyParser().parse([*words, "--kubeconfig=~/kube"]).kubeconfig == "/home/ann/kube"
+
+
 def test_whoever_speaks_to_a_repository_of_charts_takes_its_address() -> None:
     assert having("--repo") - having("--env") == {"promote", "gitops init", "gitops gc"}
     assert having("--env") - having("--repo") == {"gitops review"}

@@ -123,7 +123,11 @@ def test_colour_is_for_terminals_unless_somebody_says_otherwise(
     monkeypatch.setenv("TERM", "xterm")
     for name, value in env.items():
         monkeypatch.setenv(name, value)
-    assert output.use_color(stream, choice) is is_coloured
+    output.set_up(color=choice)
+    try:
+        assert output.use_color(stream) is is_coloured
+    finally:
+        output.set_up()
 
 
 def test_yes_needs_no_question_and_without_a_terminal_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

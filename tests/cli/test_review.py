@@ -7,7 +7,7 @@ import json
 import pytest
 import yaml
 
-from symphony_charts.cli.gitops_review import MARK, Part, review_text
+from symphony_charts.cli.gitops import MARK, Part, review_text
 from tests.cli.git_project import SPEC, Project
 
 

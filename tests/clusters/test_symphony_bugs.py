@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus
-from symphony_charts.cli import ls, output
+from symphony_charts.cli import look, output
 from symphony_charts.cli.output import choose
 from symphony_charts.errors import UsageError
 
@@ -38,5 +38,5 @@ def test_a_process_that_was_never_started_does_not_break_the_table(capsys: pytes
     )
     args: Any = SimpleNamespace(output="table", no_headers=False, color="never")
     watcher: Any = SimpleNamespace(backend="kube")
-    ls._print(args, status, watcher)
+    look._print(args, status, watcher)
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["GROUP", "-", "g"]

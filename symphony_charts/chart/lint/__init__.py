@@ -7,7 +7,7 @@ from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.files import Chart
-from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, error
+from symphony_charts.chart.lint.finding import SEVERITIES, Finding, Severity, error, to_sarif
 from symphony_charts.chart.lint.kubernetes import check_schemas, version_for
 from symphony_charts.chart.lint.release_rules import check_release, check_unread
 from symphony_charts.chart.lint.security import check_rights, check_security
@@ -22,7 +22,7 @@ from symphony_charts.chart.lint.workload_rules import (
 )
 from symphony_charts.kinds.registry import opened
 
-__all__ = ["SEVERITIES", "Finding", "Severity", "lint_release"]
+__all__ = ["SEVERITIES", "Finding", "Severity", "lint_release", "to_sarif"]
 
 
 def lint_release(
