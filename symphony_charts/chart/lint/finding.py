@@ -50,12 +50,16 @@ def pods_in(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
             yield f"{title(item)}.{found[0]}", found[1]
 
 
+def containers_of(spec: dict[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield each init container and container of a pod's `spec`, with its path in the pod."""
+    for kind in ("initContainers", "containers"):
+        yield from ((f"spec.{kind}.{member.get('name')}", member) for member in maps(spec, kind))
+
+
 def containers_in(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the path of each container and init container, and the container itself."""
     for path, pod in pods_in(objects):
-        for kind in ("initContainers", "containers"):
-            for member in maps(sub(pod, "spec"), kind):
-                yield f"{path}spec.{kind}.{member.get('name')}", member
+        yield from ((f"{path}{where}", member) for where, member in containers_of(sub(pod, "spec")))
 
 
 def running(chart: BuiltChart, values: Mapping[str, Any]) -> list[Group]:

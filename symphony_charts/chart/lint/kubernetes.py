@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from symphony_charts.chart.lint.finding import Finding, Objects, error, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, containers_of, error, pod_of, title
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.system.package_data import table, tables
@@ -69,17 +69,18 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
         return
     prefix, pod = found
     spec = sub(pod, "spec")
-    members = [*maps(spec, "initContainers"), *maps(spec, "containers")]
-    lists = [("containers", members, "name"), ("volumes", maps(spec, "volumes"), "name")]
-    for member in members:
-        lists.append((f"containers.{member.get('name')}.env", maps(member, "env"), "name"))
-        lists.append((f"containers.{member.get('name')}.volumeMounts", maps(member, "volumeMounts"), "mountPath"))
-        lists.append((f"containers.{member.get('name')}.ports", maps(member, "ports"), "containerPort"))
+    members = list(containers_of(spec))
+    lists = [
+        ("spec.containers", [member for _, member in members], "name"),
+        ("spec.volumes", maps(spec, "volumes"), "name"),
+    ]
+    for where, member in members:
+        for field, key in (("env", "name"), ("volumeMounts", "mountPath"), ("ports", "containerPort")):
+            lists.append((f"{where}.{field}", maps(member, field), key))
     for where, entries, key in lists:
         names = [entry.get(key) for entry in entries]
         for name in sorted({str(name) for name in names if names.count(name) > 1}):
-            path = f"{title(item)}.{prefix}spec.{where}"
-            yield error("duplicate", path, f"{key} {name} is here more than once")
+            yield error("duplicate", f"{title(item)}.{prefix}{where}", f"{key} {name} is here more than once")
 
 
 @cache
