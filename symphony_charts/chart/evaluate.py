@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -78,10 +78,7 @@ class Evaluator:
         if path.startswith('"'):
             return json.loads(path)
         head, names = steps_of(path)
-        value = scope[head]
-        for name in names:
-            value = value.get(name) if isinstance(value, dict) else None
-        return value
+        return _inside(scope[head], names)
 
     def _source(self, name: str, scope: Scope) -> Any:
         return self._look(name, scope) if name[0] in '.$"' else self._helper(name, scope)
@@ -169,6 +166,12 @@ class Evaluator:
         raise TypeError(f"unknown node {node!r}")
 
 
+def _inside(value: Any, names: Sequence[str]) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
 def _joined(parts: list[Any]) -> Any:
     if parts and isinstance(parts[0], list):
         return [item for part in parts for item in part]
@@ -247,9 +250,7 @@ def _look(root: Mapping[str, Any], path: str) -> Any:
     """Return the value at `path`. Charts set no `global` themselves, so a missing one counts as empty."""
     if path.startswith(_SWITCH):
         return int(_look(root, path.removeprefix(_SWITCH)) or 0) != 0
-    value: Any = root
-    for name in path.removeprefix(".").split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+    value = _inside(root, steps_of(path)[1])
     return "" if value is None and path.startswith(".Values.global.") else value
 
 

@@ -203,20 +203,20 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
         suffix = cut("secrets", MAX_NAME - 1 - plan.fullname_limit)
         yield data.name_helper("secretName", "secrets", fullname, f"-{suffix}")
     if plan.experiment.service_account or any(service.is_exposed for service in plan.services.values()):
-        yield data.annotations_helper()
+        yield data.ANNOTATIONS
     if conductor.is_conducted(plan):
         yield conductor.account_helper(fullname)
     part_of = "app.kubernetes.io/part-of"
     own = {} if part_of in plan.experiment.labels else {part_of: plan.experiment.name}
     yield from label_helpers({**own, "symph.dev/experiment": plan.experiment.name})
-    yield data.own_labels_helper()
-    yield data.metadata_helper()
+    yield data.OWN_LABELS
+    yield data.METADATA
     # Placeholders: the real helpers hash trees that use these names.
     yield Helper(name="environment", py=str, go="-")
     run = Helper(name="run", py=lambda _: "", go="-")
     yield run
     yield from plan.peers.helpers(plan, fullname, run)
-    yield pods.selector_helper()
+    yield pods.SELECTOR
     yield from plan.kind.helpers(plan)
     yield from pods.pod_helpers(plan)
     yield from container_helpers(plan)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symphony_charts.chart.build.containers import CONFINED
+from symphony_charts.chart.build.containers import CONFINED, image_of
 from symphony_charts.chart.build.data import account_with_rights
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.build.pods import runs
@@ -131,7 +131,7 @@ def objects(draft: Draft) -> list[Tree]:
     )
     container = Merged(
         {"name": "conductor"},
-        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        image_of(".Values.conductor"),
         {
             "command": ["/bin/sh", "-c", File(CONDUCTOR_SCRIPT), "conductor"],
             "args": args,
@@ -180,7 +180,7 @@ def fixed(draft: Draft) -> list[Tree]:
         draft.experiment.linger,
         draft.experiment.on_failure,
         [group.part for group in draft.done.values()],
-        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        image_of(".Values.conductor"),
         Value(ACCOUNT, is_text=True),
         Block(".Values.conductor.nodeSelector", via="strings"),
         Block(".Values.conductor.tolerations"),

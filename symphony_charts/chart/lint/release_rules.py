@@ -8,7 +8,7 @@ from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.build.conductor import is_conducted
-from symphony_charts.chart.build.draft import Draft, Group, dials_of, is_device
+from symphony_charts.chart.build.draft import Draft, Group, dials_of
 from symphony_charts.chart.build.services import exposure
 from symphony_charts.chart.evaluate import printed
 from symphony_charts.chart.lint.finding import Finding, error, info, running, warning
@@ -16,6 +16,7 @@ from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.registry import KINDS, runs_on
 from symphony_charts.spec.model import Process
 from symphony_charts.spec.pods import ProcessRef, Service
+from symphony_charts.spec.sources import DeviceVolume
 from symphony_charts.spec.variable_names import not_handed_on, shell_script
 from symphony_charts.spec.workload import GANGS_OF_PODS, Workload
 
@@ -133,7 +134,7 @@ def _process(draft: Draft, group: Group, name: str, process: Process, path: str)
             yield warning("addresses", f"{place}.envFrom", what, "use `env`: NAME: {secret: SECRET, key: KEY}")
     for index, mount in enumerate(process.mounts):
         is_privileged = sub(over, "securityContext").get("privileged", True) is True
-        if is_device(draft.experiment.volumes[mount.volume]) and is_privileged:
+        if isinstance(draft.experiment.volumes[mount.volume], DeviceVolume) and is_privileged:
             what = "a device of the node makes the container privileged"
             step = "use a device plugin if there is one"
             yield warning("privileged-device", f"{path}.mounts[{index}]", what, step)
