@@ -283,16 +283,11 @@ class Reader:
     """Reads trees without values.
 
     `constants` are the trees or constants of the helpers that they include, and the hashes of their files. `paths` are
-    those of the values, and `switches` those of which only matters if they are 0. `prefix` is the beginning of the
-    collected paths, and `inside` has the paths that trees of helpers read, relative to their dot.
+    those of the values, and `switches` those of which only matters if they are 0.
     """
 
-    def __init__(
-        self, frame: Frame, prefix: str = ".Values.", inside: dict[str, tuple[str, ...]] | None = None
-    ) -> None:
+    def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self._prefix = prefix
-        self._inside: dict[str, tuple[str, ...]] = {} if inside is None else inside
         self.constants: dict[str, Any] = {}
         self.paths: set[str] = set()
         self.switches: set[str] = set()
@@ -327,7 +322,7 @@ class Reader:
 
     def _add(self, path: str, scope: _Starts, found: set[str]) -> None:
         absolute = self._absolute(path, scope)
-        if isinstance(absolute, str) and absolute.startswith(self._prefix):
+        if isinstance(absolute, str) and absolute.startswith(".Values."):
             found.add(absolute)
 
     def _source(self, name: str, scope: _Starts, *, is_read: bool = True) -> None:
@@ -346,20 +341,12 @@ class Reader:
         return {key: self._absolute(arg, scope) for key, arg in args.items() if isinstance(arg, str)}
 
     def _helper(self, name: str, dot: _Start) -> None:
-        inner = {".": dot, "$": dot}
-        for path in self._reads(name):
+        helper, inner = self.frame.helpers[name], {".": dot, "$": dot}
+        if helper.tree is not None:
+            self.constants[name] = helper.tree
+            self.read(helper.tree, inner)
+            return
+        self.constants[name] = helper.reads
+        for path in helper.reads:
             found = self.switches if path.startswith(_SWITCH) else self.paths
             self._add(path.removeprefix(_SWITCH), inner, found)
-
-    def _reads(self, name: str) -> tuple[str, ...]:
-        """Return the paths that a helper reads, relative to its dot."""
-        helper = self.frame.helpers[name]
-        if helper.tree is None:
-            self.constants[name] = helper.reads
-            return helper.reads
-        if name not in self._inside:
-            reader = Reader(self.frame, "", self._inside)
-            reader.read(helper.tree, {".": "", "$": ""})
-            self._inside[name] = (*reader.paths, *(f"{_SWITCH}{path}" for path in reader.switches))
-            self.constants |= {name: helper.tree, **reader.constants}
-        return self._inside[name]
