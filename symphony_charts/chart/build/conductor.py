@@ -12,7 +12,7 @@ from typing import Any
 from symphony_charts.chart.build.containers import CONFINED, image_of
 from symphony_charts.chart.build.data import account_with_rights
 from symphony_charts.chart.build.draft import Draft, Group
-from symphony_charts.chart.build.pods import runs
+from symphony_charts.chart.build.pods import runs, when_any
 from symphony_charts.chart.tree import (
     Block,
     Call,
@@ -27,6 +27,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     function_of,
+    optional,
 )
 from symphony_charts.kinds.base import COMPONENT
 from symphony_charts.kinds.registry import KINDS
@@ -168,8 +169,8 @@ def objects(draft: Draft) -> list[Tree]:
     is_ours = Not(Either((ACCOUNT, SHARED_ACCOUNT)))
     made_all: Tree = [*(When(is_ours, each) for each in rights), job]
     if watched:
-        made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
-    return [When(Either(tuple(runs(group) for group in (jobs if watched else [*done, *rest]))), made_all)]
+        made_all = when_any(draft.members, made_all)
+    return [when_any(jobs if watched else [*done, *rest], made_all)]
 
 
 def fixed(draft: Draft) -> list[Tree]:
@@ -184,7 +185,7 @@ def fixed(draft: Draft) -> list[Tree]:
         Value(ACCOUNT, is_text=True),
         Block(".Values.conductor.nodeSelector", via="strings"),
         Block(".Values.conductor.tolerations"),
-        When(SHARED_ACCOUNT, Value(SHARED_ACCOUNT, is_text=True)),
+        optional(SHARED_ACCOUNT),
     ]
 
 

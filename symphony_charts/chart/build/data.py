@@ -22,6 +22,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     function_of,
+    optional,
     text_of,
 )
 from symphony_charts.formats import yaml_write
@@ -161,10 +162,7 @@ METADATA = Helper(
 # The labels of one object: one per argument except the root.
 OWN_LABELS = Helper(
     name="ownLabels",
-    tree={
-        f"symph.dev/{name}": When(f".{name}", Value(f".{name}", is_text=True))
-        for name in ("group", "process", "run", "service")
-    },
+    tree={f"symph.dev/{name}": optional(f".{name}") for name in ("group", "process", "run", "service")},
     is_range=True,
     go="""
 {{- range $key, $value := omit . "root" }}

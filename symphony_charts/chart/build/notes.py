@@ -6,8 +6,8 @@ from symphony_charts.chart.build.conductor import CONDUCTOR_SCRIPT, SCRIPT, is_c
 from symphony_charts.chart.build.containers import CONFINED, HOLD_SCRIPT, image_of, may_be_held
 from symphony_charts.chart.build.data import annotated
 from symphony_charts.chart.build.draft import Draft
-from symphony_charts.chart.build.pods import runs
-from symphony_charts.chart.tree import Block, Either, File, Include, Merged, Text, Tree, When, go_path
+from symphony_charts.chart.build.pods import runs, when_any
+from symphony_charts.chart.tree import Block, File, Include, Merged, Text, Tree, When, go_path
 from symphony_charts.kinds.registry import runs_on
 from symphony_charts.spec.pods import Service
 
@@ -112,7 +112,7 @@ def connection_test(draft: Draft) -> Tree | None:
             "containers": [container],
         },
     }
-    return When(Either(tuple(runs(group) for group in listeners)), pod)
+    return when_any(listeners, pod)
 
 
 def notes(draft: Draft) -> str:

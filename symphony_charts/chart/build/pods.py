@@ -9,7 +9,7 @@ scheduling/v1alpha2 and v1beta1 (PodGroup, ``spec.schedulingGroup`` of pods).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from symphony_charts.chart.build.containers import containers, laid_on, rest_of_pod
@@ -30,6 +30,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     go_path,
+    optional,
 )
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.base import UNTIL
@@ -48,7 +49,7 @@ def queue_labels(draft: Draft) -> dict[str, Tree]:
     if draft.experiment.workload.gang != "kueue":
         return {}
     return {
-        f"kueue.x-k8s.io/{label}": When(f".Values.workload.{key}", Value(f".Values.workload.{key}", is_text=True))
+        f"kueue.x-k8s.io/{label}": optional(f".Values.workload.{key}")
         for label, key in (("queue-name", "queue"), ("priority-class", "priority"))
     }
 
@@ -67,19 +68,13 @@ def _gang_parts(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str, 
             return {}, {"scheduling.k8s.io/group-name": name}, {"schedulerName": "volcano"}
 
 
-def named_pod_groups(draft: Draft) -> list[tuple[Text, Tree, dict[str, Tree]]]:
-    """Return name, condition and object (without metadata) of each PodGroup of a run."""
+def named_pod_groups(draft: Draft) -> list[tuple[Text, list[Group], dict[str, Tree]]]:
+    """Return name, groups and object (without metadata) of each PodGroup of a run."""
     members = [group for group in draft.groups.values() if _is_in_gang(draft, group)]
     is_each = draft.experiment.workload.gang_scope == "group"
     gangs = [[group] for group in members] if is_each else [members]
     return [
-        (
-            _gang_name(draft, gang[0]),
-            Either(tuple(runs(group) for group in gang)),
-            _pod_group(draft, Sum(tuple(least(group) for group in gang))),
-        )
-        for gang in gangs
-        if gang
+        (_gang_name(draft, gang[0]), gang, _pod_group(draft, Sum(tuple(map(least, gang))))) for gang in gangs if gang
     ]
 
 
@@ -115,7 +110,7 @@ def _pod_group(draft: Draft, minimum: Sum) -> dict[str, Tree]:
         version, spec = "scheduling.x-k8s.io/v1alpha1", {"minMember": minimum}
     else:
         version, spec = "scheduling.volcano.sh/v1beta1", {"minMember": minimum}
-        spec["queue"] = When(".Values.workload.queue", Value(".Values.workload.queue", is_text=True))
+        spec["queue"] = optional(".Values.workload.queue")
     return {"apiVersion": version, "kind": "PodGroup", "metadata": {}, "spec": spec}
 
 
@@ -276,6 +271,11 @@ def runs(group: Group) -> NonZero:
     return NonZero(f"{group.path}.replicas")
 
 
+def when_any(groups: Iterable[Group], tree: Tree) -> When:
+    """Return `tree`, or nothing if none of `groups` has replicas."""
+    return When(Either(tuple(map(runs, groups))), tree)
+
+
 # Do not count evictions as failures: draining, preemption and taints set this condition.
 _IGNORE_DISRUPTIONS = {
     "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}]
@@ -405,8 +405,7 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
 
 def pod_groups(draft: Draft) -> list[Tree]:
     return [
-        When(condition, {**made, "metadata": metadata(name, run="$run")})
-        for name, condition, made in named_pod_groups(draft)
+        when_any(gang, {**made, "metadata": metadata(name, run="$run")}) for name, gang, made in named_pod_groups(draft)
     ]
 
 
@@ -423,5 +422,5 @@ def immutable_trees(draft: Draft) -> list[Tree]:
             fixed = fixed_of_job(draft, group)
         trees.append(with_group(group, {group.name: fixed}))
     trees += draft.kind.fixed_settings(draft)
-    trees += [[made] for _, condition, made in named_pod_groups(draft)]
+    trees += [[made] for _, _, made in named_pod_groups(draft)]
     return [*trees, Value(".Values.runKey", is_text=True)]

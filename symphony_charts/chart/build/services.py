@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from symphony_charts.chart.build.data import annotated, metadata
 from symphony_charts.chart.build.draft import Draft, Group, dials_of
 from symphony_charts.chart.build.pods import runs, selector
-from symphony_charts.chart.tree import All, Block, Equals, Include, Let, Merged, Not, Text, Tree, Value, When
+from symphony_charts.chart.tree import All, Block, Equals, Include, Let, Merged, Not, Text, Tree, Value, When, optional
 from symphony_charts.spec.model import ExposeSettings
 from symphony_charts.spec.pods import Service
 
@@ -115,14 +115,14 @@ def _ingress(draft: Draft, service: Service, path: str) -> Tree:
     backend = {"service": {"name": draft.name(service.name), "port": {"number": _port(service)}}}
     rule: dict[str, Tree] = {
         "http": {"paths": [{"path": Value(f"{path}.path", is_text=True), "pathType": "Prefix", "backend": backend}]},
-        "host": When(f"{path}.host", Value(f"{path}.host", is_text=True)),
+        "host": optional(f"{path}.host"),
     }
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
         "metadata": annotated(draft.name(service.name), f"{path}.annotations"),
         "spec": {
-            "ingressClassName": When(f"{path}.className", Value(f"{path}.className", is_text=True)),
+            "ingressClassName": optional(f"{path}.className"),
             "rules": [rule],
             "tls": Block(f"{path}.tls"),
         },
@@ -142,7 +142,7 @@ def _http_route(draft: Draft, service: Service, path: str) -> Tree:
             "parentRefs": [
                 {
                     "name": Value(f"{path}.gateway.name", is_text=True),
-                    "namespace": When(f"{path}.gateway.namespace", Value(f"{path}.gateway.namespace", is_text=True)),
+                    "namespace": optional(f"{path}.gateway.namespace"),
                 }
             ],
             "hostnames": When(f"{path}.host", [Value(f"{path}.host", is_text=True)]),
