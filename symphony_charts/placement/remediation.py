@@ -40,11 +40,11 @@ def with_remediations(groups: Sequence[Group], cluster: Cluster) -> Iterator[Gro
 
 def _changes(cluster: Cluster, demand: int) -> Iterator[tuple[float, str]]:
     """Yield the cost of each change, infinite if it is unknown, and the change."""
-    for number in sorted({cluster.classes[node].pool for node in cluster.allowed[demand]}):
+    for number in cluster.pools_of(cluster.allowed[demand]):
         pool = cluster.pools[number]
         if pool.is_multi_host or pool.uncertainties:
             continue
-        if any(cluster.classes[node].pool == number for node in cluster.fits[demand]) or not pool.max_nodes:
+        if number in cluster.pools_of(cluster.fits[demand]) or not pool.max_nodes:
             more = _fewest(cluster, demand, number)
             if more:
                 each = default_prices().price(pool, spot=pool.is_spot)

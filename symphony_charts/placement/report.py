@@ -113,8 +113,7 @@ def group_rows(plan: Plan) -> list[Group]:
 def plan_sentence(plan: Plan) -> str:
     """Return a plain sentence about the verdict."""
     name, pods = plan.experiment or "this", sum(group.count for group in plan.groups)
-    nodes = sum(use.nodes for use in plan.uses)
-    on = f"{nodes} node{'s' if nodes != 1 else ''}"
+    on = f"{plan.nodes} node{'s' if plan.nodes != 1 else ''}"
     worst = next(iter(group_rows(plan)), None)
     if worst is None:
         return f"{name} requests no pods."
@@ -133,7 +132,6 @@ def plan_sentence(plan: Plan) -> str:
 
 def total_line(plan: Plan) -> str:
     """Return nodes, use of CPU, price, and the assumed requests of system pods."""
-    nodes = sum(use.nodes for use in plan.uses)
     cpu = sum(use.used.get("cpu", 0) for use in plan.uses)
     offered = sum(use.offered.get("cpu", 0) for use in plan.uses)
     share = f"{cpu / offered:.0%} of CPU used" if offered else "nothing used"
@@ -145,7 +143,7 @@ def total_line(plan: Plan) -> str:
         {f"{use.pool.system.get('cpu', 0)}m/{use.pool.system.get('memory', 0) >> 20}Mi" for use in plan.uses}
     )
     taken = f"; system pods {', '.join(systems[:3])} per node are already subtracted" if systems else ""
-    return f"total {nodes} node{'s' if nodes != 1 else ''}, {share}, {cost}{taken}"
+    return f"total {plan.nodes} node{'s' if plan.nodes != 1 else ''}, {share}, {cost}{taken}"
 
 
 def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dict[str, object]:
@@ -172,10 +170,7 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
         ],
         "notes": list(plan.notes),
         "money": money_data(plan, hours, trials),
-        "totals": {
-            "nodes": sum(use.nodes for use in plan.uses),
-            "pricePerHour": None if unpriced(plan) else priced_total(plan),
-        },
+        "totals": {"nodes": plan.nodes, "pricePerHour": None if unpriced(plan) else priced_total(plan)},
     }
 
 

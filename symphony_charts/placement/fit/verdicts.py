@@ -73,16 +73,15 @@ def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
 
 
 def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncertainty]]:
-    numbers = sorted({cluster.classes[node].pool for node in cluster.fits[demand]})
-    for number in numbers or range(len(cluster.pools)):
+    for number in cluster.pools_of(cluster.fits[demand]) or range(len(cluster.pools)):
         pool = cluster.pools[number]
         yield from ((pool.name, each) for each in pool.uncertainties)
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
     """Return the cluster without pools that have uncertainties of these weights."""
-    doubtful = [any(each.weight in weights for each in pool.uncertainties) for pool in cluster.pools]
-    return cluster.restricted(lambda _, node: not doubtful[cluster.classes[node].pool]) if any(doubtful) else cluster
+    is_certain = [all(each.weight not in weights for each in pool.uncertainties) for pool in cluster.pools]
+    return cluster.restricted(lambda _, node: is_certain[cluster.classes[node].pool])
 
 
 _KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}
@@ -144,8 +143,7 @@ def why_not(cluster: Cluster, demand: int) -> tuple[str, str]:
 
 def _smallest_reason(cluster: Cluster, demand: int) -> tuple[str, str]:
     shape = cluster.demands[demand].shape
-    numbers = sorted({cluster.classes[node].pool for node in cluster.allowed[demand]})
-    open_pools = [cluster.pools[number] for number in numbers]
+    open_pools = [cluster.pools[number] for number in cluster.pools_of(cluster.allowed[demand])]
     faults = [slice_fault(cluster.demands[demand], pool) for pool in open_pools]
     faults += (sharing_fault(shape, pool, pool.labels) for pool in open_pools)
     if fault := next((fault for fault in faults if fault[0]), None):
@@ -221,10 +219,10 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     if demand in cluster.anti_affine[demand]:
         nodes = cluster.nodes_in(rooms)
         return f"needs {count} nodes, one per pod; there are {nodes}", "use fewer replicas, or more nodes"
-    best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))
-    pool = cluster.pools[cluster.classes[best].pool]
+    best = max(rooms, key=lambda node: (rooms[node], cluster.pool_of(node).name))
+    pool = cluster.pool_of(best)
     more = -(-missing // rooms[best])
-    names = sorted({cluster.pools[cluster.classes[node].pool].name for node in rooms})
+    names = sorted({cluster.pool_of(node).name for node in rooms})
     if len(names) == 1:
         full = f"{pool.name} is full at its maximum of {pool.max_nodes} node{'s' * (pool.max_nodes != 1)}"
     else:
