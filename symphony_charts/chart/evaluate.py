@@ -113,10 +113,11 @@ class Evaluator:
     def _called(self, node: Include | Call, scope: Scope) -> Any:
         if isinstance(node.args, str):
             return self._helper(node.name, {".": self._look(node.args, scope)})
-        return self._run(node.name, {key: self._argument(arg, scope) for key, arg in node.args.items()})
-
-    def _argument(self, arg: str | Entries, scope: Scope) -> Any:
-        return self._look(arg, scope) if isinstance(arg, str) else self._helper(arg.name, scope)
+        dot = {
+            key: self._look(arg, scope) if isinstance(arg, str) else self._helper(arg.name, scope)
+            for key, arg in node.args.items()
+        }
+        return self._run(node.name, dot)
 
     def _number(self, part: str | int, scope: Scope) -> int:
         return part if isinstance(part, int) else int(self._look(part, scope))

@@ -28,9 +28,8 @@ def check_helper(draft: Draft, digest: str, secret_name: Helper | None) -> Helpe
         f'{{{{- fail (printf "%q {NO_NAME}" (include "CHART.fullname" .)) }}}}',
         "{{- end }}",
     ]
-    sealed = draft.experiment.secrets and draft.experiment.secret_source.source == "sealed"
-    keys = sorted(key_of(file) for file in draft.experiment.secrets) if sealed else []
-    scope = draft.experiment.secret_source.scope
+    source, scope = draft.experiment.secret_source.source, draft.experiment.secret_source.scope
+    keys = sorted(key_of(file) for file in draft.experiment.secrets) if source == "sealed" else []
     if keys:
         go += _sealed_go(keys, scope)
 

@@ -50,7 +50,8 @@ def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Find
             yield from _process(draft, group, name, process, path)
         yield from _group(draft, group, groups, values)
     if draft.kind.fails_when_evicted:
-        yield _evictions(draft)
+        what = f"with kind {draft.kind.name}, a pod that its node or the scheduler evicts has failed"
+        yield info("evictions", "workload.kind", what, "use jobs, jobset or argo where nodes come and go")
     yield from _shared_retries(draft, groups, values)
     for severity, rule, problem in draft.kind.findings(draft, groups, values):
         yield Finding(rule=rule, severity=severity, path=problem.path, what=problem.what, next=problem.next)
@@ -126,9 +127,8 @@ def _container(values: Mapping[str, Any], path: str) -> Iterator[Finding]:
 def _process(draft: Draft, group: Group, name: str, process: Process, path: str) -> Iterator[Finding]:
     over = process.container_overlay
     of_pod = maps(sub(group.pod.settings.pod_overlay, "spec"), "containers")
-    overlays = [(f"{path}.container_overlay", over)]
-    overlays += [(f"groups.{group.name}.pod_overlay", item) for item in of_pod if item.get("name") == name]
-    for place, overlay in overlays:
+    of_this = [(f"groups.{group.name}.pod_overlay", item) for item in of_pod if item.get("name") == name]
+    for place, overlay in [(f"{path}.container_overlay", over), *of_this]:
         if maps(overlay, "envFrom"):
             what = "`envFrom` of an overlay replaces that of the chart, so the process lacks SYMPH_* variables"
             yield warning("addresses", f"{place}.envFrom", what, "use `env`: NAME: {secret: SECRET, key: KEY}")
@@ -138,12 +138,6 @@ def _process(draft: Draft, group: Group, name: str, process: Process, path: str)
             what = "a device of the node makes the container privileged"
             step = "use a device plugin if there is one"
             yield warning("privileged-device", f"{path}.mounts[{index}]", what, step)
-
-
-def _evictions(draft: Draft) -> Finding:
-    what = f"with kind {draft.kind.name}, a pod that its node or the scheduler evicts has failed"
-    step = "use jobs, jobset or argo where nodes come and go"
-    return info("evictions", "workload.kind", what, step)
 
 
 def _shared_retries(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
@@ -184,9 +178,8 @@ def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
     usual, workload = Workload(), draft.experiment.workload
     kind, gang = workload.kind, workload.gang
     for name in KINDS:
-        if name != kind and getattr(workload, name.replace("-", "_"), None) != getattr(
-            usual, name.replace("-", "_"), None
-        ):
+        field = name.replace("-", "_")
+        if name != kind and getattr(workload, field, None) != getattr(usual, field, None):
             step = f"set `kind: {name}`, or leave it out"
             yield _unread(f"workload.{name}", f"kind {kind} reads none of it", step)
     if workload.gang_scope and not has_pod_groups:
