@@ -36,6 +36,9 @@ def kind_of(item: Mapping[str, object]) -> str:
     return f"{'Volcano' if is_volcano else ''}{item.get('kind')}"
 
 
+RUNS = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}
+"""The kinds of runs by what `kind_of` returns for their objects."""
+
 _BY_API = {(api.partition("/")[0], word): kind for kind in ALL for api, word in (*kind.gvks, *kind.further)}
 # If several projects have objects of the same kind, Kubernetes' own wins.
 _BY_WORD = {word: kind for kind in reversed(ALL) for _, word in (*kind.gvks, *kind.further)}
@@ -56,18 +59,10 @@ def compat_kind(word: str | None) -> Kind | None:
     return next((kind for kind in KINDS.values() if word and kind.compat == word), None)
 
 
-def kind_called(word: str) -> Kind | None:
-    """Return the kind of runs for which `kind_of` returns `word`; None for others."""
-    return _BY_OWN_WORD.get(word)
-
-
 def workload_kind(item: Mapping[str, object]) -> Kind | None:
     """Return the kind of a chart object that runs pods; None for others, such as templates of later runs."""
     kind = kind_for(item)
     return kind if kind in RENDERED and item.get("kind") in {word for _, word in kind.gvks} else None
-
-
-_BY_OWN_WORD = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}
 
 
 def opened(objects: Iterable[dict[str, object]]) -> list[dict[str, object]]:

@@ -117,6 +117,11 @@ class Group:
     def path(self) -> str:
         return f".Values.groups.{self.name}"
 
+    @property
+    def pods_service(self) -> str:
+        """The format of the name of the chart's headless Service for the host names of its pods."""
+        return f"{{$fullname}}-{self.part}-pods"
+
 
 class Kind:
     """Interface of a kind of workload. Each kind is a class in a module of ``build/kinds``.
@@ -172,7 +177,7 @@ class Kind:
 
     def domain(self, group: Group) -> str:
         """Return the format of the name of the headless Service that gives a group's pods their host names."""
-        return f"{{$fullname}}-{group.part}-pods"
+        return group.pods_service
 
     def selector(self, group: Group) -> Tree | None:
         """Return the labels that select the group's pods; None for the labels of the chart."""
@@ -334,14 +339,11 @@ class Draft:
             return self.kind.job_name(group)
         return f"{{$fullname}}-{group.part}{'-{$run}' if group.is_ended else ''}"
 
-    def pods_service(self, group: Group) -> str:
-        return f"{{$fullname}}-{group.part}-pods"
-
     def host(self, group: Group) -> str:
         """Return the format of the address of replica ``{$i}`` of a group."""
         if self.kind.runs(group):
             return f"{self.kind.pod_name(group)}.{self.kind.domain(group)}"
-        return f"{self.workload(group)}-{{$i}}.{self.pods_service(group)}"
+        return f"{self.workload(group)}-{{$i}}.{group.pods_service}"
 
     def hosts(self, service: Service) -> Join | Text:
         """Return the address of each listening replica, in order; the service's address if they have no host names."""

@@ -40,8 +40,9 @@ from symphony_charts.spec.workload import GANGS_OF_PODS
 
 def queue_values(draft: Draft) -> dict[str, str]:
     workload = draft.experiment.workload
-    queue = {"queue": workload.queue or ""} if workload.gang in ("kueue", "volcano") else {}
-    return queue | ({"priority": workload.queue_priority or ""} if workload.gang == "kueue" else {})
+    values = {"queue": workload.queue or "", "priority": workload.queue_priority or ""}
+    read = {"kueue": ("queue", "priority"), "volcano": ("queue",)}.get(workload.gang, ())
+    return {key: values[key] for key in read}
 
 
 def queue_labels(draft: Draft) -> dict[str, Tree]:
@@ -205,7 +206,7 @@ def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
     if draft.experiment.workload.scheduler_name:
         own["schedulerName"] = draft.experiment.workload.scheduler_name
     if draft.needs_host_names(group) and group.is_finite:
-        own["subdomain"] = Text(draft.kind.domain(group) if is_member else draft.pods_service(group))
+        own["subdomain"] = Text(draft.kind.domain(group) if is_member else group.pods_service)
     if is_member or group.is_ended:
         own["restartPolicy"] = draft.kind.restart_policy(group) if is_member else "Never"
     if settings.grace_period is not None:
@@ -394,7 +395,7 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
         "kind": "StatefulSet",
         "metadata": metadata(Text(draft.workload(group)), group=f'"{group.name}"'),
         "spec": {
-            "serviceName": Text(draft.pods_service(group)),
+            "serviceName": Text(group.pods_service),
             "podManagementPolicy": "Parallel",
             "replicas": Value("$group.replicas"),
             "selector": {"matchLabels": selector(draft, group, with_run=False)},

@@ -20,7 +20,8 @@ def services_of(draft: Draft, group: Group) -> list[Tree]:
     made = [_service(draft, group, service) for service in draft.services_of(group)]
     made += [_named(draft, group, name) for name in group.pod.settings.names]
     if draft.needs_host_names(group):
-        made.append(_headless(draft, group))
+        spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector(draft, group)}
+        made.append(_object(metadata(Text(group.pods_service), group=f'"{group.name}"'), spec))
     return made
 
 
@@ -104,11 +105,6 @@ def _named(draft: Draft, group: Group, name: str) -> Tree:
     if not any(_has_ready_probe(group, service) for service in services):
         spec["publishNotReadyAddresses"] = True
     return _object(metadata(Text(name), group=f'"{group.name}"'), spec)
-
-
-def _headless(draft: Draft, group: Group) -> Tree:
-    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector(draft, group)}
-    return _object(metadata(Text(draft.pods_service(group)), group=f'"{group.name}"'), spec)
 
 
 def _ingress(draft: Draft, service: Service, path: str) -> Tree:

@@ -30,7 +30,7 @@ def version_for(objects: Objects) -> str:
     kinds = {f"{item.get('apiVersion')}/{item.get('kind')}" for item in objects}
     built_in = {kind for kind in kinds if kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS}
     later = VERSIONS[VERSIONS.index(DEFAULT_VERSION) :]
-    return next((version for version in later if built_in <= set(_schemas(version)["kinds"])), DEFAULT_VERSION)
+    return next((version for version in later if built_in <= set(_read(f"v{version}")["kinds"])), DEFAULT_VERSION)
 
 
 def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[
 def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
     api, _, name = kind.rpartition("/")
     what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
-    having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
+    having = [other for other in VERSIONS if kind in _read(f"v{other}")["kinds"]]
     step = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
     return error("schema", title(item), what, step)
 
@@ -84,20 +84,15 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
 
 
 @cache
-def _schemas(version: str) -> dict[str, dict[str, object]]:
-    loaded: dict[str, dict[str, object]] = _read(f"v{version}.json.gz")
-    return loaded
-
-
 def _read(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(gzip.decompress(table(f"{_SCHEMAS}/{name}")))
+    content: dict[str, Any] = json.loads(gzip.decompress(table(f"{_SCHEMAS}/{name}.json.gz")))
     return content
 
 
 @cache
 def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator, ...]:
     """Return the compiled schemas of a kind. Compiling takes milliseconds, so compile used kinds only."""
-    schemas = _schemas(version)
+    schemas = _read(f"v{version}")
     name = schemas["kinds"].get(kind)
     if isinstance(name, str):
         found: list[dict[str, object]] = [{"$ref": f"#/definitions/{name}", "definitions": schemas["definitions"]}]
@@ -108,6 +103,6 @@ def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator,
 
 def _foreign(kind: str) -> Iterator[dict[str, object]]:
     stem = kind.replace("/", "_")
-    for name in tables(_SCHEMAS):
-        if name.removesuffix(".json.gz").partition("@")[0] == stem:
+    for name in (file.removesuffix(".json.gz") for file in tables(_SCHEMAS)):
+        if name.partition("@")[0] == stem:
             yield _read(name)["schema"]
