@@ -89,7 +89,11 @@ _UNKNOWN = Jobs()
 def parts_of(workload: Object) -> list[Object]:
     """Return the Jobs that an object describes; none if it is being deleted."""
     kind = kind_for(workload)
-    return kind.jobs(workload) if kind and not workload["metadata"].get("deletionTimestamp") else []
+    return kind.jobs(workload) if kind and _is_alive(workload) else []
+
+
+def _is_alive(workload: Object) -> bool:
+    return not workload["metadata"].get("deletionTimestamp")
 
 
 def verdict_of(workloads: Sequence[Object]) -> End | None:
@@ -97,7 +101,7 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 
     If no workload holds them all, the experiment has succeeded with the Jobs of `done_when`.
     """
-    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    alive = list(filter(_is_alive, workloads))
     is_failed = any("Failed" in conditions_of(item) for item in alive)
     sets = _newest([item for item in alive if is_whole(item)])
     if is_failed and any((kind_for(item) or _UNKNOWN).ends_either_way and end_of(item) for item in sets):
@@ -111,7 +115,7 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 
 def may_start_again(workloads: Sequence[Object]) -> bool:
     """Return True if an unfinished workload continues after a failed Job, usually by restarting everything."""
-    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    alive = filter(_is_alive, workloads)
     again = [item for item in alive if isinstance(kind := kind_for(item), Restartable) and kind.restarts(item)]
     return any(end_of(item) is None for item in _newest(again))
 

@@ -122,7 +122,8 @@ def plan_sentence(plan: Plan) -> str:
     if worst.verdict == "PROVEN":
         total, missing = priced_total(plan), unpriced(plan)
         cost = f" for ${total:.2f} an hour" if total and not missing else ""
-        return f"{name} fits: all {pods} pods are guaranteed to schedule on {on}{cost}."
+        every_pod = "its pod is" if pods == 1 else f"all {pods} pods are"
+        return f"{name} fits: {every_pod} guaranteed to schedule on {on}{cost}."
     if worst.verdict == "PACKABLE":
         return f"{name} fits on {on}, but the scheduler may miss it: {who} is not guaranteed to schedule."
     if worst.verdict == "UNKNOWN":
