@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 from symphony_charts.formats.quantity import gib_text
 from symphony_charts.placement.fit.verdicts import WORST, Group, obstacles
@@ -166,9 +167,7 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
             for group in plan.groups
         ],
         "pools": [_use_data(plan, use) for use in plan.uses],
-        "decisions": [
-            {"process": d.process, "mode": d.mode, "pool": d.pool, "reason": d.reason} for d in plan.decisions
-        ],
+        "decisions": [{key: getattr(d, key) for key in ("process", "mode", "pool", "reason")} for d in plan.decisions],
         "notes": list(plan.notes),
         "money": money_data(plan, hours, trials),
         "totals": {"nodes": plan.nodes, "pricePerHour": None if unpriced(plan) else priced_total(plan)},
@@ -189,23 +188,19 @@ def explain(plan: Plan, pod: str) -> dict[str, object] | None:
         use.pool.name: sum(dict(filled.contents).get(group.demand, 0) * filled.count for filled in use.filled)
         for use in plan.uses
     }
-    found = []
+    pools: list[dict[str, Any]] = []
     for number, pool in enumerate(plan.pools.pools):
         per_node = max((n for node, n in rooms.items() if plan.cluster.classes[node].pool == number), default=0)
         blocks = [text for _, text in obstacles(demand.shape, pool)] or ["TPU slices or other pods block it"]
-        found.append((used.get(pool.name, 0), per_node, pool.name, [] if per_node else blocks))
-    found.sort(key=lambda row: (-row[0], -row[1], row[2]))
-    reasons = [d.reason for d in plan.decisions if d.process.split("/")[0] == group.name]
+        row = {"pool": pool.name, "perNode": per_node, "pods": used.get(pool.name, 0)}
+        pools.append({**row, "obstacles": [] if per_node else blocks})
     return {
         "name": group.name,
         "verdict": group.verdict,
         "why": group.why,
         "requests": dict(demand.shape.requests),
-        "reasons": reasons,
-        "pools": [
-            {"pool": name, "perNode": per_node, "pods": pods, "obstacles": blocks}
-            for pods, per_node, name, blocks in found
-        ],
+        "reasons": [d.reason for d in plan.decisions if d.process.split("/")[0] == group.name],
+        "pools": sorted(pools, key=lambda row: (-row["pods"], -row["perNode"], row["pool"])),
     }
 
 
