@@ -242,8 +242,10 @@ def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:
 
 
 def _metadata(files: dict[str, bytes], at: str) -> dict[str, object]:
-    text = files.get("Chart.yaml")
-    data = load(text.decode("utf-8", "replace")) if text is not None else None
+    try:
+        data = load(files.get("Chart.yaml", b"").decode("utf-8", "replace"))
+    except SpecError as error:
+        raise SpecError(error.problems, at=f"{at}, Chart.yaml") from error
     if not isinstance(data, dict) or not isinstance(data.get("name"), str) or not isinstance(data.get("version"), str):
         raise SpecError.one(
             "it has no Chart.yaml with a name and a version", at=at, next="make one: symph package SPEC"

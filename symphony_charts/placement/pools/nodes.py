@@ -205,7 +205,7 @@ def _make_pool(
         gpu_type=gpu_type,
         gpus=gpus,
         attached_gpus=gpus if machine and not machine.gpus else 0,
-        tpu=_tpu(labels, chips),
+        tpu=_tpu(labels, chips, faults),
         placement=labels.get("cloud.google.com/placement-policy-name", ""),
         reservation=labels.get("cloud.google.com/reservation-name", ""),
         selector=(label, name) if label else None,
@@ -232,16 +232,18 @@ def _provisioning(labels: Mapping[str, str]) -> Provisioning:
     return next((kind for kind in kinds if labels.get(f"cloud.google.com/gke-{kind}") == "true"), "standard")
 
 
-def _tpu(labels: Mapping[str, str], chips: int) -> Tpu | None:
-    topology = labels.get("cloud.google.com/gke-tpu-topology", "")
+def _tpu(labels: Mapping[str, str], chips: int, faults: Faults) -> Tpu | None:
+    label = "cloud.google.com/gke-tpu-topology"
+    topology = labels.get(label, "")
     if not chips or not topology:
         return None
-    return Tpu(
-        type=labels.get("cloud.google.com/gke-tpu-accelerator", ""),
-        topology=topology,
-        chips=chips,
-        hosts=slice_hosts(topology, chips),
-    )
+    try:
+        hosts = slice_hosts(topology, chips)
+    except ValueError as error:
+        faults.add(str(error), label)
+        return None
+    kind = labels.get("cloud.google.com/gke-tpu-accelerator", "")
+    return Tpu(type=kind, topology=topology, chips=chips, hosts=hosts)
 
 
 ELSEWHERE = "elsewhere"
