@@ -29,12 +29,10 @@ def routes(draft: Draft) -> list[Tree]:
     """Return the Ingress or HTTPRoute of each service that the experiment exposes that way."""
     made: list[Tree] = []
     for name, service in draft.services.items():
-        kind = exposure(draft, service).type if service.is_exposed else ""
-        if kind in ("Ingress", "Gateway"):
-            make = _ingress if kind == "Ingress" else _http_route
-            made.append(
-                When(runs(draft.groups[service.listener.pod]), make(draft, service, f".Values.services.{name}"))
-            )
+        make = {"Ingress": _ingress, "Gateway": _http_route}.get(exposure(draft, service).type)
+        if service.is_exposed and make:
+            route = make(draft, service, f".Values.services.{name}")
+            made.append(When(runs(draft.groups[service.listener.pod]), route))
     return made
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Literal
 
 from symphony_charts.formats.names import nearest
@@ -98,34 +99,30 @@ def amount_text(resource: str, amount: int) -> str:
     return f"{amount} {name}"
 
 
-def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
-    """Return all reasons (kind, text) that keep a pod off an empty node of the pool; kinds are label, taint, size."""
-    reasons: list[tuple[str, str]] = []
+def obstacles(shape: Shape, pool: Pool) -> Iterator[tuple[str, str]]:
+    """Yield all reasons (kind, text) that keep a pod off an empty node of the pool; kinds are label, taint, size."""
     for key, value in shape.selector:
         if pool.leaves_open(key):
-            reasons.append(("label", f"its label {key} is unknown"))
+            yield "label", f"its label {key} is unknown"
         elif pool.labels.get(key) != value:
             has = pool.labels.get(key)
-            reasons.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
+            yield "label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"
     open_labels = _open_labels(shape, pool)
     if not labels_match({}, shape.affinity, pool.labels, assumed=open_labels):
-        reasons.append(("label", "node affinity does not match"))
+        yield "label", "node affinity does not match"
     elif not labels_match({}, shape.affinity, pool.labels, ruled_out=open_labels):
-        reasons.append(("label", f"node affinity depends on unknown labels: {', '.join(open_labels)}"))
-    taint = untolerated_taint(shape.tolerations, pool.taints)
-    if taint:
-        reasons.append(("taint", f"taint {taint} is not tolerated"))
+        yield "label", f"node affinity depends on unknown labels: {', '.join(open_labels)}"
+    if taint := untolerated_taint(shape.tolerations, pool.taints):
+        yield "taint", f"taint {taint} is not tolerated"
     usable = pool.usable
     for resource, amount in shape.requests:
         if amount > usable.get(resource, 0):
             offered = amount_text(resource, usable.get(resource, 0))
-            reasons.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
-    shared = sharing_fault(shape, pool, pool.labels)[0]
-    if shared:
-        reasons.append(("size", shared))
+            yield "size", f"needs {amount_text(resource, amount)}, a node offers {offered}"
+    if shared := sharing_fault(shape, pool, pool.labels)[0]:
+        yield "size", shared
     if pool.max_nodes < 1:
-        reasons.append(("size", "its max_nodes is 0"))
-    return reasons
+        yield "size", "its max_nodes is 0"
 
 
 def _open_labels(shape: Shape, pool: Pool) -> list[str]:
@@ -136,7 +133,7 @@ def why_not(cluster: Cluster, demand: int) -> tuple[str, str]:
     """Return the smallest reason why no node can hold a pod of `demand`, with counts of pools, and a fix."""
     why, fix = _smallest_reason(cluster, demand)
     pools, shape = cluster.pools, cluster.demands[demand].shape
-    kinds = Counter(kind for pool in pools for kind, _ in obstacles(shape, pool)[:1])
+    kinds = Counter(kind for pool in pools for kind, _ in islice(obstacles(shape, pool), 1))
     counted = ", ".join(f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds[kind])
     return why + (f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""), fix
 
