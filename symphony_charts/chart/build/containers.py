@@ -45,12 +45,6 @@ def env_of(over: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def rest_of_pod(over: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parts of a pod overlay (metadata, spec) that have no place in the values."""
-    spec = {key: item for key, item in sub(over, "spec").items() if key not in POD_VALUES}
-    return copy.deepcopy(sub(over, "metadata")), copy.deepcopy(spec)
-
-
 def for_container(spec: dict[str, Any], name: str) -> dict[str, Any]:
     """Remove the settings of container `name` from the overlay `spec` of a pod, and return them."""
     for key in ("containers", "initContainers"):

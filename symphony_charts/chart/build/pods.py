@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symphony_charts.chart.build.containers import containers, laid_on, rest_of_pod
+from symphony_charts.chart.build.containers import POD_VALUES, containers, laid_on
 from symphony_charts.chart.build.data import annotated, files_volume, has_only_files, metadata, volumes_of
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.tree import (
@@ -162,7 +162,9 @@ def pod_template(draft: Draft, group: Group) -> dict[str, Tree]:
     metadata = (
         _metadata(draft, Include("selector", arguments), own, ".") if any(own) else Include("podMetadata", arguments)
     )
-    return {"metadata": metadata, "spec": _spec(draft, group, rest_of_pod(group.pod.settings.pod_overlay)[1])}
+    overlay = sub(group.pod.settings.pod_overlay, "spec")
+    rest = {key: item for key, item in overlay.items() if key not in POD_VALUES}
+    return {"metadata": metadata, "spec": _spec(draft, group, rest)}
 
 
 def _metadata(
@@ -180,7 +182,7 @@ def _metadata(
 
 
 def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str, Tree], dict[str, Any]]:
-    over = rest_of_pod(group.pod.settings.pod_overlay)[0]
+    over = sub(group.pod.settings.pod_overlay, "metadata")
     users = {**draft.experiment.labels, **group.pod.settings.labels, **sub(over, "labels")}
     gang_labels, gang_annotations, _ = _gang_parts(draft, group)
     labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS} | gang_labels

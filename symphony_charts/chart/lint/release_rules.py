@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
@@ -151,6 +152,8 @@ def _shared_retries(draft: Draft, groups: Sequence[Group], values: Mapping[str, 
                 yield warning("retries-together", f"groups.{group.name}.retries", what, step)
 
 
+_unread = partial(warning, "unread")
+
 # Settings of an exposed service: the spec field, the value, and the types of exposure that read it.
 _EXPOSED: Sequence[tuple[str, str, tuple[str, ...]]] = (
     ("host", "host", ("Ingress", "Gateway")),
@@ -227,7 +230,3 @@ def _service(draft: Draft, service: Service, values: Mapping[str, Any]) -> Itera
         else:
             step = f"expose the service as {' or '.join(types)}, or leave it out"
             yield _unread(path, f"exposure as {type_} does not read it", step)
-
-
-def _unread(path: str, what: str, step: str) -> Finding:
-    return warning("unread", path, what, step)
