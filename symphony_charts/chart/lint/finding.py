@@ -81,9 +81,9 @@ def to_sarif(
 ) -> dict[str, object]:
     """Return the SARIF log of findings, each with its file; `line_of` returns the line of a path in a file."""
     results: list[dict[str, object]] = []
-    rules: dict[str, None] = {}
+    rules: set[str] = set()
     for file, finding in findings:
-        rules[finding.rule] = None
+        rules.add(finding.rule)
         text = finding.what + (f"; {finding.next}" if finding.next else "")
         location: dict[str, object] = {"artifactLocation": {"uri": file}}
         line = line_of(file, finding.path)
