@@ -25,12 +25,12 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # scaled in a running experiment, shared variables, all faults of a spec at once, proofs for full clusters, and the end
 # of services with their run.
 BUDGETS = {
-    "core lines": 60_430,
+    "core lines": 60_330,
     "integration lines": 11_740,
-    "chart lines": 8_110,
+    "chart lines": 8_000,
     "local lines": 10_790,
     "modules": 368,
-    "package statements": 45_535,
+    "package statements": 45_480,
     "test lines": 69_380,
 }
 

@@ -177,8 +177,8 @@ def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[
 
 
 def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    items = _listed(data if isinstance(data, list) else [data], faults)
-    return Pools(catalog=catalog.extended(read_machine_types(items, catalog), faults.file or "gcloud"))
+    machines = read_machine_types(_listed(data, faults), catalog)
+    return Pools(catalog=catalog.extended(machines, faults.file or "gcloud"))
 
 
 def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
