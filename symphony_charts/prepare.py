@@ -105,8 +105,7 @@ class Rendering:
         pods = {pod for pod, _ in left}
         members = [(each.shape, [member for member in each.members if member[0] in pods]) for each in self._demands]
         plan = self._plan([Demand(shape, kept) for shape, kept in members if kept], self.pools)
-        nodes = sum(use.nodes for use in plan.uses)
-        return AfterRun(processes=tuple(left.values()), nodes=nodes, price_per_hour=price_per_hour(plan))
+        return AfterRun(processes=tuple(left.values()), nodes=plan.nodes, price_per_hour=price_per_hour(plan))
 
     @property
     def fit(self) -> str:

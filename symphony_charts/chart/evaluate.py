@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -78,10 +78,7 @@ class Evaluator:
         if path.startswith('"'):
             return json.loads(path)
         head, names = steps_of(path)
-        value = scope[head]
-        for name in names:
-            value = value.get(name) if isinstance(value, dict) else None
-        return value
+        return _inside(scope[head], names)
 
     def _source(self, name: str, scope: Scope) -> Any:
         return self._look(name, scope) if name[0] in '.$"' else self._helper(name, scope)
@@ -116,10 +113,11 @@ class Evaluator:
     def _called(self, node: Include | Call, scope: Scope) -> Any:
         if isinstance(node.args, str):
             return self._helper(node.name, {".": self._look(node.args, scope)})
-        return self._run(node.name, {key: self._argument(arg, scope) for key, arg in node.args.items()})
-
-    def _argument(self, arg: str | Entries, scope: Scope) -> Any:
-        return self._look(arg, scope) if isinstance(arg, str) else self._helper(arg.name, scope)
+        dot = {
+            key: self._look(arg, scope) if isinstance(arg, str) else self._helper(arg.name, scope)
+            for key, arg in node.args.items()
+        }
+        return self._run(node.name, dot)
 
     def _number(self, part: str | int, scope: Scope) -> int:
         return part if isinstance(part, int) else int(self._look(part, scope))
@@ -167,6 +165,12 @@ class Evaluator:
                 text = text_of(self.frame.files[node.path])
                 return base64.b64encode(self.frame.files[node.path]).decode() if text is None else text
         raise TypeError(f"unknown node {node!r}")
+
+
+def _inside(value: Any, names: Sequence[str]) -> Any:
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _joined(parts: list[Any]) -> Any:
@@ -247,9 +251,7 @@ def _look(root: Mapping[str, Any], path: str) -> Any:
     """Return the value at `path`. Charts set no `global` themselves, so a missing one counts as empty."""
     if path.startswith(_SWITCH):
         return int(_look(root, path.removeprefix(_SWITCH)) or 0) != 0
-    value: Any = root
-    for name in path.removeprefix(".").split("."):
-        value = value.get(name) if isinstance(value, dict) else None
+    value = _inside(root, steps_of(path)[1])
     return "" if value is None and path.startswith(".Values.global.") else value
 
 
@@ -282,16 +284,11 @@ class Reader:
     """Reads trees without values.
 
     `constants` are the trees or constants of the helpers that they include, and the hashes of their files. `paths` are
-    those of the values, and `switches` those of which only matters if they are 0. `prefix` is the beginning of the
-    collected paths, and `inside` has the paths that trees of helpers read, relative to their dot.
+    those of the values, and `switches` those of which only matters if they are 0.
     """
 
-    def __init__(
-        self, frame: Frame, prefix: str = ".Values.", inside: dict[str, tuple[str, ...]] | None = None
-    ) -> None:
+    def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self._prefix = prefix
-        self._inside: dict[str, tuple[str, ...]] = {} if inside is None else inside
         self.constants: dict[str, Any] = {}
         self.paths: set[str] = set()
         self.switches: set[str] = set()
@@ -326,7 +323,7 @@ class Reader:
 
     def _add(self, path: str, scope: _Starts, found: set[str]) -> None:
         absolute = self._absolute(path, scope)
-        if isinstance(absolute, str) and absolute.startswith(self._prefix):
+        if isinstance(absolute, str) and absolute.startswith(".Values."):
             found.add(absolute)
 
     def _source(self, name: str, scope: _Starts, *, is_read: bool = True) -> None:
@@ -345,20 +342,12 @@ class Reader:
         return {key: self._absolute(arg, scope) for key, arg in args.items() if isinstance(arg, str)}
 
     def _helper(self, name: str, dot: _Start) -> None:
-        inner = {".": dot, "$": dot}
-        for path in self._reads(name):
+        helper, inner = self.frame.helpers[name], {".": dot, "$": dot}
+        if helper.tree is not None:
+            self.constants[name] = helper.tree
+            self.read(helper.tree, inner)
+            return
+        self.constants[name] = helper.reads
+        for path in helper.reads:
             found = self.switches if path.startswith(_SWITCH) else self.paths
             self._add(path.removeprefix(_SWITCH), inner, found)
-
-    def _reads(self, name: str) -> tuple[str, ...]:
-        """Return the paths that a helper reads, relative to its dot."""
-        helper = self.frame.helpers[name]
-        if helper.tree is None:
-            self.constants[name] = helper.reads
-            return helper.reads
-        if name not in self._inside:
-            reader = Reader(self.frame, "", self._inside)
-            reader.read(helper.tree, {".": "", "$": ""})
-            self._inside[name] = (*reader.paths, *(f"{_SWITCH}{path}" for path in reader.switches))
-            self.constants |= {name: helper.tree, **reader.constants}
-        return self._inside[name]

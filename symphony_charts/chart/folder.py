@@ -145,15 +145,14 @@ def plan_write(files: Mapping[str, bytes], present: Mapping[str, bytes], where: 
     new_record = archive.checksums(files)
     if present.get(RECORD) != new_record:
         writes[RECORD] = new_record
-    return WritePlan(
-        writes=writes, removes=tuple(path for path in sorted(record) if path in present and path not in files)
-    )
+    removes = tuple(path for path in sorted(record) if path in present and path not in files)
+    return WritePlan(writes=writes, removes=removes)
 
 
 def _is_drift(path: str, content: bytes, record: Mapping[str, str], files: Mapping[str, bytes]) -> bool:
     if path == RECORD or is_users(path) or content == files.get(path):
         return False
-    return record[path] != _hash(content) if path in record else path in files
+    return record[path] != hashlib.sha256(content).hexdigest() if path in record else path in files
 
 
 def _conflict(drifted: list[str], files: Mapping[str, bytes], present: Mapping[str, bytes], where: str) -> Conflict:
@@ -170,10 +169,6 @@ def _conflict(drifted: list[str], files: Mapping[str, bytes], present: Mapping[s
         where,
         "put your changes into the experiment, values-*.yaml or templates/extra-*, delete the edited file, and retry",
     )
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 _MOST_BYTES = 100 * 1024 * 1024
@@ -247,8 +242,10 @@ def _unpacked(path: Path, data: bytes) -> dict[str, bytes]:
 
 
 def _metadata(files: dict[str, bytes], at: str) -> dict[str, object]:
-    text = files.get("Chart.yaml")
-    data = load(text.decode("utf-8", "replace")) if text is not None else None
+    try:
+        data = load(files.get("Chart.yaml", b"").decode("utf-8", "replace"))
+    except SpecError as error:
+        raise SpecError(error.problems, at=f"{at}, Chart.yaml") from error
     if not isinstance(data, dict) or not isinstance(data.get("name"), str) or not isinstance(data.get("version"), str):
         raise SpecError.one(
             "it has no Chart.yaml with a name and a version", at=at, next="make one: symph package SPEC"
@@ -256,8 +253,6 @@ def _metadata(files: dict[str, bytes], at: str) -> dict[str, object]:
     return data
 
 
-_KUSTOMIZATION = "kustomization.yaml"
-_API = "kustomize.config.k8s.io/v1beta1"
 _NOT_OF_A_FILE = re.compile(r"[^a-z0-9.-]+")
 
 
@@ -270,10 +265,10 @@ def kustomize_files(objects: Iterable[Mapping[str, object]], *, namespace: str |
     for item in objects:
         path = _path(item, files)
         files[path] = dump(item).encode()
-    head: dict[str, object] = {"apiVersion": _API, "kind": "Kustomization"}
+    head: dict[str, object] = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
     if namespace:
         head["namespace"] = namespace
-    return {_KUSTOMIZATION: dump({**head, "resources": list(files)}).encode(), **files}
+    return {"kustomization.yaml": dump({**head, "resources": list(files)}).encode(), **files}
 
 
 def _path(item: Mapping[str, object], taken: Mapping[str, bytes]) -> str:

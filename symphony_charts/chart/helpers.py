@@ -154,11 +154,17 @@ def _image_name(dot: Mapping[str, Any]) -> str:
     return name + (f"@{printed(image['digest'])}" if image["digest"] else "")
 
 
+def _image(dot: Mapping[str, Any]) -> dict[str, str]:
+    own = dot["image"] if isinstance(dot["image"], Mapping) else {}
+    policy = printed(own.get("pullPolicy", dot["root"]["Values"]["image"]["pullPolicy"]))
+    return {"image": _image_name(dot)} | ({"imagePullPolicy": policy} if policy else {})
+
+
 _IMAGE = Helper(
     name="image",
     comment="A container's own keys win, even if they are empty.",
     reads=(".root.Values.image", ".root.Values.global.imageRegistry", ".image"),
-    py=lambda dot: {"image": _image_name(dot)} | ({"imagePullPolicy": policy} if (policy := _pull_policy(dot)) else {}),
+    py=_image,
     go="""
 {{- $image := .root.Values.image -}}
 {{- if and .image (kindIs "map" .image) }}{{ $image = dict -}}
@@ -174,8 +180,3 @@ imagePullPolicy: {{ . }}
 def image_name(values: Mapping[str, Any], image: object) -> str:
     """Return the full image name of a container under the `values` of a release."""
     return _image_name({"root": {"Values": values}, "image": image})
-
-
-def _pull_policy(dot: Mapping[str, Any]) -> str:
-    own = dot["image"] if isinstance(dot["image"], Mapping) else {}
-    return printed(own.get("pullPolicy", dot["root"]["Values"]["image"]["pullPolicy"]))

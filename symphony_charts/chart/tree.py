@@ -137,6 +137,11 @@ class When:
     tree: Tree
 
 
+def optional(path: str) -> When:
+    """Return the text at `path`, left out if it is empty."""
+    return When(path, Value(path, is_text=True))
+
+
 @dataclass(frozen=True, slots=True)
 class Let:
     """`tree` with the variable `name` (``$group``) for `source`: a path, or the text of a helper."""

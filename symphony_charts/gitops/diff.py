@@ -14,7 +14,7 @@ from symphony_charts.gitops.base import pointer_or_none
 from symphony_charts.gitops.pointer import Move, Pointer, move_between
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot
-from symphony_charts.kinds.registry import kind_called, kind_of
+from symphony_charts.kinds.registry import RUNS, kind_of
 from symphony_charts.placement.fit.demand import demands_of
 from symphony_charts.settings.project import Destination
 
@@ -172,7 +172,7 @@ Outcome: TypeAlias = Literal["nothing", "in place", "new run", "fails"]
 
 def effect_of(difference: Difference) -> tuple[Effect, str]:
     """Return what Argo CD does with one object, and the reason."""
-    kind = kind_called(difference.kind)
+    kind = RUNS.get(difference.kind)
     if difference.change == "unchanged":
         return "nothing", ""
     if difference.change == "added":
@@ -207,7 +207,7 @@ def effect_of_move(difference: Difference, *, ends: bool) -> tuple[Effect, str]:
         return ("pruned", _ends(difference)) if ends else ("nothing", "")
     if difference.change == "added":
         return "created", ""
-    kind = kind_called(difference.kind)
+    kind = RUNS.get(difference.kind)
     return ("new run" if kind and kind.is_finite else "created"), "in the new place"
 
 
@@ -231,14 +231,14 @@ def _reason(difference: Difference) -> str:
 
 
 def _ends(difference: Difference) -> str:
-    return "its pods end" if kind_called(difference.kind) else ""
+    return "its pods end" if RUNS.get(difference.kind) else ""
 
 
 def _frozen_fields(difference: Difference) -> list[str]:
     if difference.kind == "ConfigMap":
         # ConfigMaps of our charts are immutable and have names derived from their content.
         return [field.path for field in difference.fields if field.path.startswith(("data", "binaryData"))]
-    kind = kind_called(difference.kind)
+    kind = RUNS.get(difference.kind)
     if kind is None or kind.mutable is None:
         return []
     # Each path stands for itself and all below it; `*` matches any name.

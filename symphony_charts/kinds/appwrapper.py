@@ -117,19 +117,22 @@ def absorb(objects: Iterable[Mapping[str, object]], *, everything: bool = False)
     items = [dict(item) for item in objects]
     wrappers = [item for item in items if item["kind"] == "AppWrapper"]
     if not wrappers:
-        raise SpecError.one(
-            "an AppWrapper needs a finite process, and all processes of this experiment are services", "processes"
-        )
+        what = "an AppWrapper needs a finite process, and all processes of this experiment are services"
+        raise SpecError.one(what, "processes")
     others = [item for item in items if item["kind"] != "AppWrapper"]
     # Services would keep the AppWrapper from its end, for which their conductor waits.
     beside = [item for item in others if is_conductor(item) or is_service(item)]
     others = [item for item in others if item not in beside]
     inside = [item for item in others if everything or (item["apiVersion"], item["kind"]) in _MAY_CREATE]
     outside = [item for item in others if item not in inside]
-    wrapper = {**wrappers[0], "spec": _with(sub(wrappers[0], "spec"), inside)}
-    _check(wrapper)
+    spec = _with(sub(wrappers[0], "spec"), inside)
+    sets = sum(len(maps(component, "podSets")) for component in maps(spec, "components"))
+    if sets > MAX_POD_SETS:
+        what = f"an AppWrapper ({GROUP}/v1beta2) can have at most {MAX_POD_SETS} kinds of pods, not {sets}"
+        raise SpecError.one(what, "groups", "put processes into fewer groups, or leave the services to the chart")
     services = tuple(_title(item) for item in inside if _pods_of(item))
-    return Whole(objects=(*outside, *beside, wrapper), outside=tuple(map(_title, outside)), services=services)
+    whole = (*outside, *beside, {**wrappers[0], "spec": spec})
+    return Whole(objects=whole, outside=tuple(map(_title, outside)), services=services)
 
 
 def _with(spec: Object, inside: list[dict[str, object]]) -> dict[str, object]:
@@ -158,7 +161,7 @@ def _generic_item(item: Object) -> dict[str, object]:
 
 def _pod_resources(item: Object) -> Iterator[dict[str, object]]:
     """Yield the requests of each running container. MCAD sums them, and counts limits if there are no requests."""
-    pod = sub(sub(sub(item, "spec"), "template"), "spec")
+    pod = sub(item, "spec", "template", "spec")
     sidecars = [one for one in maps(pod, "initContainers") if one.get("restartPolicy") == "Always"]
     for container in (*sidecars, *maps(pod, "containers")):
         resources = sub(container, "resources")
@@ -172,13 +175,6 @@ def _pods_of(item: Object) -> int:
         return 0
     count = spec.get("parallelism" if item["kind"] == "Job" else "replicas", 1)
     return count if isinstance(count, int) else 1
-
-
-def _check(wrapper: Object) -> None:
-    sets = sum(len(maps(one, "podSets")) for one in maps(sub(wrapper, "spec"), "components"))
-    if sets > MAX_POD_SETS:
-        what = f"an AppWrapper ({GROUP}/v1beta2) can have at most {MAX_POD_SETS} kinds of pods, not {sets}"
-        raise SpecError.one(what, "groups", "put processes into fewer groups, or leave the services to the chart")
 
 
 def _title(item: Object) -> str:

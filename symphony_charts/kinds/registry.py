@@ -36,6 +36,9 @@ def kind_of(item: Mapping[str, object]) -> str:
     return f"{'Volcano' if is_volcano else ''}{item.get('kind')}"
 
 
+RUNS = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}
+"""The kinds of runs by what `kind_of` returns for their objects."""
+
 _BY_API = {(api.partition("/")[0], word): kind for kind in ALL for api, word in (*kind.gvks, *kind.further)}
 # If several projects have objects of the same kind, Kubernetes' own wins.
 _BY_WORD = {word: kind for kind in reversed(ALL) for _, word in (*kind.gvks, *kind.further)}
@@ -56,18 +59,10 @@ def compat_kind(word: str | None) -> Kind | None:
     return next((kind for kind in KINDS.values() if word and kind.compat == word), None)
 
 
-def kind_called(word: str) -> Kind | None:
-    """Return the kind of runs for which `kind_of` returns `word`; None for others."""
-    return _BY_OWN_WORD.get(word)
-
-
 def workload_kind(item: Mapping[str, object]) -> Kind | None:
     """Return the kind of a chart object that runs pods; None for others, such as templates of later runs."""
     kind = kind_for(item)
     return kind if kind in RENDERED and item.get("kind") in {word for _, word in kind.gvks} else None
-
-
-_BY_OWN_WORD = {kind_of({"apiVersion": api, "kind": word}): kind for kind in ALL for api, word in kind.gvks}
 
 
 def opened(objects: Iterable[dict[str, object]]) -> list[dict[str, object]]:
@@ -94,7 +89,11 @@ _UNKNOWN = Jobs()
 def parts_of(workload: Object) -> list[Object]:
     """Return the Jobs that an object describes; none if it is being deleted."""
     kind = kind_for(workload)
-    return kind.jobs(workload) if kind and not workload["metadata"].get("deletionTimestamp") else []
+    return kind.jobs(workload) if kind and _is_alive(workload) else []
+
+
+def _is_alive(workload: Object) -> bool:
+    return not workload["metadata"].get("deletionTimestamp")
 
 
 def verdict_of(workloads: Sequence[Object]) -> End | None:
@@ -102,7 +101,7 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 
     If no workload holds them all, the experiment has succeeded with the Jobs of `done_when`.
     """
-    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    alive = list(filter(_is_alive, workloads))
     is_failed = any("Failed" in conditions_of(item) for item in alive)
     sets = _newest([item for item in alive if is_whole(item)])
     if is_failed and any((kind_for(item) or _UNKNOWN).ends_either_way and end_of(item) for item in sets):
@@ -116,7 +115,7 @@ def verdict_of(workloads: Sequence[Object]) -> End | None:
 
 def may_start_again(workloads: Sequence[Object]) -> bool:
     """Return True if an unfinished workload continues after a failed Job, usually by restarting everything."""
-    alive = [item for item in workloads if not item["metadata"].get("deletionTimestamp")]
+    alive = filter(_is_alive, workloads)
     again = [item for item in alive if isinstance(kind := kind_for(item), Restartable) and kind.restarts(item)]
     return any(end_of(item) is None for item in _newest(again))
 

@@ -160,14 +160,10 @@ def apply(experiment: Experiment, pools: Pools | None) -> tuple[Experiment, list
     Explicit settings of a process (requests, GPUs, selectors) are kept. Idempotent. Raises SpecError with all wrong
     uses at once; the plan checks if everything fits.
     """
-    features = msgspec.structs.replace(experiment.placement, pools=None, formula="allocatable")
-    pods = pods_of(experiment).values()
-    if features == Placement() and not any(_has_wishes(each) for pod in pods for each in pod.processes.values()):
-        return experiment, []
     problems: list[Problem] = []
     decisions: list[Decision] = []
     settled: dict[str, PodSettings] = {}
-    for pod in pods:
+    for pod in pods_of(experiment).values():
         pod_decisions = _decide_pod(pod, experiment, pools, problems)
         decisions += pod_decisions.values()
         settled[pod.name] = _settle_pod(pod, pod_decisions, experiment.name)
@@ -184,12 +180,6 @@ def _by_kind(experiment: Experiment, settled: Mapping[str, PodSettings]) -> dict
         "groups": {name: settled[name] for name in experiment.groups},
         "processes": {name: settled[name] for name in experiment.processes},
     }
-
-
-def _has_wishes(process: Process) -> bool:
-    if process.assign_to is not None or process.gpus:
-        return True
-    return any("/" in resource for resources in (process.requests, process.limits) for resource in resources)
 
 
 def _settle_process(process: Process, decision: Decision) -> Process:

@@ -57,6 +57,11 @@ class Plan:
     notes: tuple[str, ...] = ()
 
     @property
+    def nodes(self) -> int:
+        """The number of nodes with pods of the experiment."""
+        return sum(use.nodes for use in self.uses)
+
+    @property
     def fits(self) -> bool:
         return all(group.verdict != "NO" for group in self.groups)
 
@@ -315,8 +320,7 @@ def _pending_note(cluster: Cluster, groups: int, first: int) -> Iterator[str]:
 
 
 def _notes(cluster: Cluster, pools: Pools) -> Iterator[str]:
-    used = {cluster.classes[node].pool for rooms in cluster.fits for node in rooms}
-    for number in sorted(used):
+    for number in cluster.pools_of(node for rooms in cluster.fits for node in rooms):
         pool = cluster.pools[number]
         yield from (f"{pool.name}: {note}" for note in pool.notes)
         yield from (f"{pool.name}: {uncertainty.text}" for uncertainty in pool.uncertainties)

@@ -112,8 +112,10 @@ def _custom(prices: RegionPrices, machine: Machine, *, spot: bool) -> float | No
 
 
 def _gpus(prices: RegionPrices, kind: str, count: int, *, spot: bool) -> float | None:
+    if not count:
+        return 0.0
     each = next((price[spot] for name, price in prices.gpus.items() if gpu_matches(kind, name)), None)
-    return 0.0 if not count else None if each is None else each * count
+    return None if each is None else each * count
 
 
 def _ssds(prices: RegionPrices, machine: Machine | None, count: int, *, spot: bool) -> float | None:

@@ -22,16 +22,15 @@ _INEXACT = ("raise ", "add ", "more nodes")
 def with_remediations(groups: Sequence[Group], cluster: Cluster) -> Iterator[Group]:
     """Yield the groups; add to each PACKABLE or NO group the cheapest change that proves it, if one was found."""
     open_groups = [group for group in groups if group.verdict in ("PACKABLE", "NO")]
-    is_worth = len(open_groups) <= _MOST_GROUPS and len(cluster.classes) * len(cluster.demands) <= _MOST_WORK
-    found: dict[int, str] = {}
+    if len(open_groups) > _MOST_GROUPS or len(cluster.classes) * len(cluster.demands) > _MOST_WORK:
+        yield from groups
+        return
+    cheapest = {
+        demand: min(_changes(cluster, demand), key=lambda change: change[0], default=(0.0, ""))[1]
+        for demand in {group.demand for group in open_groups}
+    }
     for group in groups:
-        if not is_worth or group.verdict not in ("PACKABLE", "NO"):
-            yield group
-            continue
-        if group.demand not in found:
-            changes = _changes(cluster, group.demand)
-            found[group.demand] = min(changes, key=lambda change: change[0], default=(0.0, ""))[1]
-        change = found[group.demand]
+        change = cheapest[group.demand] if group in open_groups else ""
         # The change is exact where these ways are not.
         ways = [way for way in group.next.split(", or ") if way and not way.startswith(_INEXACT)]
         others = f"; or {', or '.join(ways)}" if ways else ""
@@ -40,11 +39,11 @@ def with_remediations(groups: Sequence[Group], cluster: Cluster) -> Iterator[Gro
 
 def _changes(cluster: Cluster, demand: int) -> Iterator[tuple[float, str]]:
     """Yield the cost of each change, infinite if it is unknown, and the change."""
-    for number in sorted({cluster.classes[node].pool for node in cluster.allowed[demand]}):
+    for number in cluster.pools_of(cluster.allowed[demand]):
         pool = cluster.pools[number]
         if pool.is_multi_host or pool.uncertainties:
             continue
-        if any(cluster.classes[node].pool == number for node in cluster.fits[demand]) or not pool.max_nodes:
+        if number in cluster.pools_of(cluster.fits[demand]) or not pool.max_nodes:
             more = _fewest(cluster, demand, number)
             if more:
                 each = default_prices().price(pool, spot=pool.is_spot)

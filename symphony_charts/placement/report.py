@@ -114,8 +114,7 @@ def group_rows(plan: Plan) -> list[Group]:
 def plan_sentence(plan: Plan) -> str:
     """Return a plain sentence about the verdict."""
     name, pods = plan.experiment or "this", sum(group.count for group in plan.groups)
-    nodes = sum(use.nodes for use in plan.uses)
-    on = f"{nodes} node{'s' if nodes != 1 else ''}"
+    on = f"{plan.nodes} node{'s' if plan.nodes != 1 else ''}"
     worst = next(iter(group_rows(plan)), None)
     if worst is None:
         return f"{name} requests no pods."
@@ -124,7 +123,8 @@ def plan_sentence(plan: Plan) -> str:
     if worst.verdict == "PROVEN":
         total, missing = priced_total(plan), unpriced(plan)
         cost = f" for ${total:.2f} an hour" if total and not missing else ""
-        return f"{name} fits: all {pods} pods are guaranteed to schedule on {on}{cost}."
+        every_pod = "its pod is" if pods == 1 else f"all {pods} pods are"
+        return f"{name} fits: {every_pod} guaranteed to schedule on {on}{cost}."
     if worst.verdict == "PACKABLE":
         return f"{name} fits on {on}, but the scheduler may miss it: {who} is not guaranteed to schedule."
     if worst.verdict == "UNKNOWN":
@@ -134,7 +134,6 @@ def plan_sentence(plan: Plan) -> str:
 
 def total_line(plan: Plan) -> str:
     """Return nodes, use of CPU, price, and the assumed requests of system pods."""
-    nodes = sum(use.nodes for use in plan.uses)
     cpu = sum(use.used.get("cpu", 0) for use in plan.uses)
     offered = sum(use.offered.get("cpu", 0) for use in plan.uses)
     share = f"{cpu / offered:.0%} of CPU used" if offered else "nothing used"
@@ -146,7 +145,7 @@ def total_line(plan: Plan) -> str:
         {f"{use.pool.system.get('cpu', 0)}m/{use.pool.system.get('memory', 0) >> 20}Mi" for use in plan.uses}
     )
     taken = f"; system pods {', '.join(systems[:3])} per node are already subtracted" if systems else ""
-    return f"total {nodes} node{'s' if nodes != 1 else ''}, {share}, {cost}{taken}"
+    return f"total {plan.nodes} node{'s' if plan.nodes != 1 else ''}, {share}, {cost}{taken}"
 
 
 def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dict[str, object]:
@@ -168,15 +167,10 @@ def plan_data(plan: Plan, *, hours: float | None = None, trials: int = 1) -> dic
             for group in plan.groups
         ],
         "pools": [_use_data(plan, use) for use in plan.uses],
-        "decisions": [
-            {"process": d.process, "mode": d.mode, "pool": d.pool, "reason": d.reason} for d in plan.decisions
-        ],
+        "decisions": [{key: getattr(d, key) for key in ("process", "mode", "pool", "reason")} for d in plan.decisions],
         "notes": list(plan.notes),
         "money": money_data(plan, hours, trials),
-        "totals": {
-            "nodes": sum(use.nodes for use in plan.uses),
-            "pricePerHour": None if unpriced(plan) else priced_total(plan),
-        },
+        "totals": {"nodes": plan.nodes, "pricePerHour": None if unpriced(plan) else priced_total(plan)},
     }
 
 
@@ -194,23 +188,19 @@ def explain(plan: Plan, pod: str) -> dict[str, Any] | None:
         use.pool.name: sum(dict(filled.contents).get(group.demand, 0) * filled.count for filled in use.filled)
         for use in plan.uses
     }
-    found = []
+    pools: list[dict[str, Any]] = []
     for number, pool in enumerate(plan.pools.pools):
         per_node = max((n for node, n in rooms.items() if plan.cluster.classes[node].pool == number), default=0)
         blocks = [text for _, text in obstacles(demand.shape, pool)] or ["TPU slices or other pods block it"]
-        found.append((used.get(pool.name, 0), per_node, pool.name, [] if per_node else blocks))
-    found.sort(key=lambda row: (-row[0], -row[1], row[2]))
-    reasons = [d.reason for d in plan.decisions if d.process.split("/")[0] == group.name]
+        row = {"pool": pool.name, "perNode": per_node, "pods": used.get(pool.name, 0)}
+        pools.append({**row, "obstacles": [] if per_node else blocks})
     return {
         "name": group.name,
         "verdict": group.verdict,
         "why": group.why,
         "requests": dict(demand.shape.requests),
-        "reasons": reasons,
-        "pools": [
-            {"pool": name, "perNode": per_node, "pods": pods, "obstacles": blocks}
-            for pods, per_node, name, blocks in found
-        ],
+        "reasons": [d.reason for d in plan.decisions if d.process.split("/")[0] == group.name],
+        "pools": sorted(pools, key=lambda row: (-row["pods"], -row["perNode"], row["pool"])),
     }
 
 

@@ -195,8 +195,8 @@ def sealed(**secrets: Any) -> tuple[BuiltChart, dict[str, Any]]:
 @pytest.mark.parametrize(
     ("secrets", "fault"),
     [
-        ({}, "nothing is sealed"),
-        ({"encryptedData": {"key": "x"}}, "nothing is sealed for token"),
+        ({}, "no sealed value"),
+        ({"encryptedData": {"key": "x"}}, "no sealed value for token"),
         ({"encryptedData": {"key": "x", "token": "y"}, "sealedFor": "default/other"}, "sealed for default/other"),
         ({"encryptedData": {"key": "x", "token": "y"}, "sealedFor": "default/r1-exp-secrets"}, ""),
         ({"name": "own"}, ""),

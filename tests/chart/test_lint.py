@@ -402,6 +402,22 @@ def test_what_must_exist_outside_of_the_chart_is_said() -> None:
     assert said == ["Secret exp-secrets must exist in the namespace, with token"]
 
 
+def test_a_fault_of_an_init_container_is_placed_there() -> None:
+    objects = every_object()
+    (pod,) = [
+        item["spec"]["template"]["spec"]
+        for item in objects
+        if item["kind"] == "Job" and "many" in item["metadata"]["name"]
+    ]
+    (step,) = pod["initContainers"]
+    step["volumeMounts"] = [{"name": "gone", "mountPath": "/x"}] * 2
+    places = {
+        one.path.partition("/")[2].partition(".")[2] for one in (*check_references(objects), *check_schemas(objects))
+    }
+    place = f"spec.template.spec.initContainers.{step['name']}"
+    assert places >= {place, f"{place}.volumeMounts"}
+
+
 def _broken(**changes: object) -> list[Finding]:
     objects = every_object()
     for item in objects:

@@ -207,3 +207,10 @@ def test_a_file_that_is_not_a_chart_is_refused(place: Place) -> None:
     assert place.symph("push", "x.tgz", "oci://localhost:1/a")[0] == 3
     assert place.symph("push", "none.tgz", "oci://localhost:1/a")[0] == 3
     assert place.symph("push", str(place.archive), "oci://Bad_Host")[0] == 3
+
+
+def test_a_chart_with_unreadable_metadata_is_refused_with_its_place(place: Place) -> None:
+    (place.folder / "broken").mkdir()
+    (place.folder / "broken/Chart.yaml").write_text("name: [")
+    status, _, err = place.symph("push", "broken", "oci://localhost:1/a")
+    assert (status, "broken, Chart.yaml, line" in err) == (3, True), err

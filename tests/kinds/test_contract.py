@@ -8,7 +8,7 @@ import pytest
 
 from symphony_charts.chart.lint.kubernetes import check_schemas
 from symphony_charts.kinds.base import is_conductor
-from symphony_charts.kinds.registry import KINDS, kind_called, kind_for, kind_of, opened, parts_of, verdict_of
+from symphony_charts.kinds.registry import KINDS, RUNS, kind_for, kind_of, opened, parts_of, verdict_of
 from symphony_charts.placement.fit.demand import demands_of
 from tests.chart.harness import chart_of, experiment_of, native_objects
 from tests.gitops.test_health import CHECKS, health
@@ -32,7 +32,7 @@ def runs_of(name: str) -> list[dict[str, Any]]:
 def test_the_registry_finds_a_kind_by_its_objects(name: str) -> None:
     runs = runs_of(name)
     assert runs
-    assert all(kind_for(item) is kind_called(kind_of(item)) is KINDS[name] for item in runs)
+    assert all(kind_for(item) is RUNS[kind_of(item)] is KINDS[name] for item in runs)
 
 
 @pytest.mark.parametrize("name", KINDS)

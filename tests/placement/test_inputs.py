@@ -230,6 +230,14 @@ def test_what_describes_no_pools_is_refused() -> None:
         read_pools("{}", "x.json")
 
 
+def test_a_live_node_with_an_unknown_tpu_topology_is_refused() -> None:
+    labels = {"cloud.google.com/gke-tpu-topology": "4by4"}
+    node = {"kind": "Node", "metadata": {"name": "n", "labels": labels}}
+    node["status"] = {"allocatable": {"cpu": "4", "google.com/tpu": 4}}
+    with pytest.raises(SpecError, match='"4by4" is not a TPU topology'):
+        pools_of_data({"kind": "List", "apiVersion": "v1", "items": [node]})
+
+
 def test_two_pools_of_one_name_are_refused() -> None:
     twice = {"pools": [{"name": "a", "machine_type": "n1-standard-1", "max_nodes": 1}] * 2}
     with pytest.raises(SpecError, match='two pools are named "a"'):

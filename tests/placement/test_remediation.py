@@ -48,6 +48,9 @@ def test_the_cheaper_pool_is_the_way_out() -> None:
 def test_a_plan_opens_with_one_plain_sentence() -> None:
     fits = plan_sentence(plan([std(2)], (1000, 3)))
     assert fits == "rl fits: all 3 pods are guaranteed to schedule on 1 node for $0.38 an hour."
+    assert plan_sentence(plan([std(2)], (1000, 1))).startswith(
+        "rl fits: its pod is guaranteed to schedule on 1 node for"
+    )
     assert plan_sentence(plan([std(2)], (5000, 1), (1000, 6))).startswith("rl fits on 2 nodes, but")
     assert plan_sentence(plan([std(2)], (70000, 1))).startswith("rl does not fit: g0, needs 70 CPU")
 

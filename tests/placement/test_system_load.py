@@ -86,6 +86,18 @@ def test_amounts_that_mean_nothing_are_refused(text: str) -> None:
         apply_system_option(pools(), text)
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [(b"\xff\xfe", "cannot read the file"), (b"a: [", "not valid YAML"), (b"items: 3", "no DaemonSets or Deployments")],
+)
+def test_a_file_without_system_pods_is_refused_with_its_name(content: bytes, what: str, tmp_path: Path) -> None:
+    file = tmp_path / "own.yaml"
+    file.write_bytes(content)
+    with pytest.raises(SpecError, match=what) as refused:
+        apply_system_option(pools(), str(file))
+    assert str(file) in str(refused.value)
+
+
 def pod(cpu: str, **spec: Any) -> dict[str, Any]:
     resources = {"requests": {"cpu": cpu, "memory": "64Mi"}}
     return {"template": {"metadata": {}, "spec": {"containers": [{"name": "c", "resources": resources}], **spec}}}

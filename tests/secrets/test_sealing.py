@@ -118,7 +118,7 @@ def test_what_is_not_sealed_yet_is_looked_at_and_never_printed_to_be_applied(
     render = ["render", "e.json", "-n", "rl"]
     for verb in (render, ["export", "manifests", "e.json", "-n", "rl"]):
         assert main(verb) == 3
-        assert "nothing is sealed for token.txt" in capsys.readouterr().err
+        assert "no sealed value for token.txt" in capsys.readouterr().err
     (tmp_path / "cert.pem").write_bytes(certificate())
     assert main(["secrets", "seal", "e.json", "-n", "rl", "--cert", "cert.pem"]) == 0
     (tmp_path / "sealed.yaml").write_text(capsys.readouterr().out)

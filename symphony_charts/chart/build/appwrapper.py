@@ -18,13 +18,13 @@ from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
     job_spec,
     retries_helper,
-    runs,
+    when_any,
     with_group,
     with_retries,
     workload_metadata,
     wrapped_metadata,
 )
-from symphony_charts.chart.tree import Either, Helper, Include, Merged, Sum, Text, Tree, Value, When
+from symphony_charts.chart.tree import Helper, Include, Merged, Sum, Text, Tree, Value
 from symphony_charts.errors import Problem
 from symphony_charts.kinds.appwrapper import MAX_POD_SETS
 
@@ -80,7 +80,7 @@ class AppWrapper(Kind):
             "metadata": metadata,
             "spec": self._mcad_spec(draft) if self.is_mcad else self._spec(draft),
         }
-        whole = When(Either(tuple(runs(group) for group in draft.members)), wrapper)
+        whole = when_any(draft.members, wrapper)
         return [whole if self.is_mcad else with_retries(draft, whole)]
 
     def _annotations(self, draft: Draft) -> dict[str, Tree]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,7 +60,7 @@ class BuiltChart:
     draft: Draft
     frame: Frame
     templates: Mapping[str, Tree]
-    local_helpers: Mapping[str, tuple[str, ...]]
+    local_helpers: Mapping[str, Sequence[str]]
     values: Mapping[str, Any]
     notes: str
     check: Helper
@@ -70,10 +71,8 @@ class BuiltChart:
         shared = [name for name in self.frame.helpers if name not in local]
         texts = {"_helpers.tpl": emitter.definitions(shared)}
         for file, tree in self.templates.items():
-            check = f"{self._raw(self.check.go)}\n" if file == "config.yaml" else ""
-            own = emitter.definitions(self.local_helpers.get(file, ()))
-            users = _EXTRA if file == "config.yaml" else ""
-            texts[file] = check + own + emitter.template(tree) + users
+            texts[file] = emitter.definitions(self.local_helpers.get(file, ())) + emitter.template(tree)
+        texts["config.yaml"] = f"{self._raw(self.check.go)}\n{texts['config.yaml']}{_EXTRA}"
         return {**texts, "NOTES.txt": self._raw(self.notes)}
 
     def _raw(self, text: str) -> str:
@@ -181,15 +180,12 @@ def _with_digests(plan: Draft, frame: Frame, values: Mapping[str, Any]) -> Frame
     return replace(frame, helpers={**frame.helpers, "run": run, **nodes})
 
 
-def _local_names(plan: Draft, local: Mapping[str, list[Helper]]) -> dict[str, tuple[str, ...]]:
-    names: dict[str, tuple[str, ...]] = {}
+def _local_names(plan: Draft, local: Mapping[str, list[Helper]]) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = defaultdict(list)
     for group, helpers in local.items():
         is_member = plan.kind.file and plan.kind.runs(plan.groups[group])
-        file = plan.kind.file if is_member else _file_of(plan, group)
-        names[file] = (*names.get(file, ()), *(helper.name for helper in helpers))
-    own = [helper.name for helper in plan.kind.local_helpers(plan)]
-    if own:
-        names[plan.kind.file] = (*names.get(plan.kind.file, ()), *own)
+        names[plan.kind.file if is_member else _file_of(plan, group)] += [helper.name for helper in helpers]
+    names[plan.kind.file] += [helper.name for helper in plan.kind.local_helpers(plan)]
     return names
 
 
@@ -203,20 +199,20 @@ def _helpers(plan: Draft, local: Mapping[str, list[Helper]]) -> Iterable[Helper]
         suffix = cut("secrets", MAX_NAME - 1 - plan.fullname_limit)
         yield data.name_helper("secretName", "secrets", fullname, f"-{suffix}")
     if plan.experiment.service_account or any(service.is_exposed for service in plan.services.values()):
-        yield data.annotations_helper()
+        yield data.ANNOTATIONS
     if conductor.is_conducted(plan):
         yield conductor.account_helper(fullname)
     part_of = "app.kubernetes.io/part-of"
     own = {} if part_of in plan.experiment.labels else {part_of: plan.experiment.name}
     yield from label_helpers({**own, "symph.dev/experiment": plan.experiment.name})
-    yield data.own_labels_helper()
-    yield data.metadata_helper()
+    yield data.OWN_LABELS
+    yield data.METADATA
     # Placeholders: the real helpers hash trees that use these names.
     yield Helper(name="environment", py=str, go="-")
     run = Helper(name="run", py=lambda _: "", go="-")
     yield run
     yield from plan.peers.helpers(plan, fullname, run)
-    yield pods.selector_helper()
+    yield pods.SELECTOR
     yield from plan.kind.helpers(plan)
     yield from pods.pod_helpers(plan)
     yield from container_helpers(plan)

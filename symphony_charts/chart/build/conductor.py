@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from symphony_charts.chart.build.containers import CONFINED
+from symphony_charts.chart.build.containers import CONFINED, image_of
 from symphony_charts.chart.build.data import account_with_rights
 from symphony_charts.chart.build.draft import Draft, Group
-from symphony_charts.chart.build.pods import runs
+from symphony_charts.chart.build.pods import runs, when_any
 from symphony_charts.chart.tree import (
     Block,
     Call,
@@ -27,6 +27,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     function_of,
+    optional,
 )
 from symphony_charts.kinds.base import COMPONENT
 from symphony_charts.kinds.registry import KINDS
@@ -131,7 +132,7 @@ def objects(draft: Draft) -> list[Tree]:
     )
     container = Merged(
         {"name": "conductor"},
-        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        image_of(".Values.conductor"),
         {
             "command": ["/bin/sh", "-c", File(CONDUCTOR_SCRIPT), "conductor"],
             "args": args,
@@ -168,8 +169,8 @@ def objects(draft: Draft) -> list[Tree]:
     is_ours = Not(Either((ACCOUNT, SHARED_ACCOUNT)))
     made_all: Tree = [*(When(is_ours, each) for each in rights), job]
     if watched:
-        made_all = When(Either(tuple(runs(group) for group in draft.members)), made_all)
-    return [When(Either(tuple(runs(group) for group in (jobs if watched else [*done, *rest]))), made_all)]
+        made_all = when_any(draft.members, made_all)
+    return [when_any(jobs if watched else [*done, *rest], made_all)]
 
 
 def fixed(draft: Draft) -> list[Tree]:
@@ -180,11 +181,11 @@ def fixed(draft: Draft) -> list[Tree]:
         draft.experiment.linger,
         draft.experiment.on_failure,
         [group.part for group in draft.done.values()],
-        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        image_of(".Values.conductor"),
         Value(ACCOUNT, is_text=True),
         Block(".Values.conductor.nodeSelector", via="strings"),
         Block(".Values.conductor.tolerations"),
-        When(SHARED_ACCOUNT, Value(SHARED_ACCOUNT, is_text=True)),
+        optional(SHARED_ACCOUNT),
     ]
 
 

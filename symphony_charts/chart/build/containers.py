@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from symphony_charts.chart.build.data import FILES_MOUNT, has_only_files, mounts_of, variables_name
-from symphony_charts.chart.build.draft import Draft, Group, is_device, listens_on
+from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.tree import Block, Call, Entries, File, Helper, Include, Merged, Tree, Value, When
 from symphony_charts.formats.data import maps, merge_overlay, sub
 from symphony_charts.kinds.base import WAITING
 from symphony_charts.spec.model import Process, Step
 from symphony_charts.spec.overlay_fields import merge_probe, probe_data
 from symphony_charts.spec.pods import Service
-from symphony_charts.spec.sources import EnvSource, SecuritySettings
+from symphony_charts.spec.sources import DeviceVolume, EnvSource, SecuritySettings
 
 POD_VALUES = ("affinity", "tolerations", "topologySpreadConstraints")
 
@@ -45,12 +45,6 @@ def env_of(over: Mapping[str, object]) -> dict[str, object]:
     }
 
 
-def rest_of_pod(over: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the parts of a pod overlay (metadata, spec) that have no place in the values."""
-    spec = {key: item for key, item in sub(over, "spec").items() if key not in POD_VALUES}
-    return copy.deepcopy(sub(over, "metadata")), copy.deepcopy(spec)
-
-
 def for_container(spec: dict[str, Any], name: str) -> dict[str, Any]:
     """Remove the settings of container `name` from the overlay `spec` of a pod, and return them."""
     for key in ("containers", "initContainers"):
@@ -72,7 +66,7 @@ _STARTUP = {"periodSeconds": 2, "failureThreshold": 1800}
 def container_helpers(draft: Draft) -> list[Helper]:
     """Return the helpers with the common parts of all containers."""
     program = _program(".root", ".container", ".hold" if may_be_held(draft) else "", [])
-    tree = Merged(_image(".root", ".container"), program, Include("containerDefaults", ".root"))
+    tree = Merged(image_of(".container", ".root"), program, Include("containerDefaults", ".root"))
     defaults = Helper(name="containerDefaults", tree=_defaults(draft, "."), is_constant=True)
     return [defaults, Helper(name="container", tree=tree)]
 
@@ -100,7 +94,7 @@ def waiting_container() -> Tree:
     """Return the container that keeps a pod of sidecars running until it is deleted."""
     return Merged(
         {"name": WAITING},
-        Include("image", {"root": ".", "image": ".Values.conductor.image"}),
+        image_of(".Values.conductor"),
         {
             "command": ["/bin/sh", "-c", "trap 'exit 143' TERM; sleep 2147483647 & wait"],
             "resources": {key: {"cpu": "1m", "memory": "8Mi"} for key in ("requests", "limits")},
@@ -133,7 +127,8 @@ def env_value(value: str | EnvSource) -> Any:
     return {kind: {"name": name, "key": value.key} | ({"optional": True} if value.optional else {})}
 
 
-def _image(root: str, path: str) -> Tree:
+def image_of(path: str, root: str = ".") -> Tree:
+    """Return the image and pull policy of a container with its values at `path`."""
     return Include("image", {"root": root, "image": f"{path}.image"})
 
 
@@ -174,7 +169,7 @@ def _container(draft: Draft, group: Group, name: str, program: Process | Step, p
     over = merge_overlay(rest_of_container(program.container_overlay), rest_of_container(pod_over))
     own = _own(draft, group, name, program, over)
     over.pop("ports", None)
-    has_device = any(is_device(draft.experiment.volumes[mount.volume]) for mount in program.mounts)
+    has_device = any(isinstance(draft.experiment.volumes[mount.volume], DeviceVolume) for mount in program.mounts)
     if has_device:
         over = {**over, "securityContext": sub(over, "securityContext")}
     is_privileged = sub(over, "securityContext").get("privileged", has_device) is True
@@ -187,7 +182,7 @@ def _container(draft: Draft, group: Group, name: str, program: Process | Step, p
             arguments["hold"] = ".Values.tests.hold"
         return Merged({"name": title}, Include("container", arguments), laid_on(own, over, {}))
     fields = laid_on({**shared, **own}, over, {"securityContext": security})
-    return Merged({"name": title}, _image(".", path), fields)
+    return Merged({"name": title}, image_of(path), fields)
 
 
 def _own(draft: Draft, group: Group, name: str, program: Process | Step, over: dict[str, Any]) -> dict[str, Tree]:
@@ -246,7 +241,8 @@ def _probe(draft: Draft, group: Group, name: str, process: Process) -> dict[str,
     if ready == "none":
         return {}
     if ready is None:
-        bound = next((each for each in process.binds if listens_on(draft.services[each], group, name)), None)
+        own = [service.name for service in draft.services_of(group, name)]
+        bound = next((each for each in process.binds if each in own), None)
         return {"tcpSocket": {"port": bound}} if bound else {}
     return probe_data(ready)
 

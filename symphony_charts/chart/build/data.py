@@ -22,6 +22,7 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     function_of,
+    optional,
     text_of,
 )
 from symphony_charts.formats import yaml_write
@@ -149,42 +150,38 @@ SCOPES = {
 _FIRST = {"argocd.argoproj.io/sync-wave": "-1"}
 
 
-def metadata_helper() -> Helper:
-    """Return the helper with the labels and annotations of an object."""
-    tree = {
+# The labels and annotations of an object.
+METADATA = Helper(
+    name="metadata",
+    tree={
         "labels": Merged(Include("labels", ".root"), Include("ownLabels", ".")),
         "annotations": Block(".root.Values.commonAnnotations", via="strings"),
-    }
-    return Helper(name="metadata", tree=tree)
+    },
+)
 
-
-def own_labels_helper() -> Helper:
-    """Return the helper with the labels of one object: one per argument except the root."""
-    names = ("group", "process", "run", "service")
-    return Helper(
-        name="ownLabels",
-        tree={f"symph.dev/{name}": When(f".{name}", Value(f".{name}", is_text=True)) for name in names},
-        is_range=True,
-        go="""
+# The labels of one object: one per argument except the root.
+OWN_LABELS = Helper(
+    name="ownLabels",
+    tree={f"symph.dev/{name}": optional(f".{name}") for name in ("group", "process", "run", "service")},
+    is_range=True,
+    go="""
 {{- range $key, $value := omit . "root" }}
 symph.dev/{{ $key }}: {{ $value | quote }}
 {{- end }}
 """,
-    )
+)
 
-
-def annotations_helper() -> Helper:
-    """Return the helper that merges an object's annotations over the shared ones."""
-    return Helper(
-        name="annotations",
-        py=lambda dot: {key: printed(item) for key, item in {**(dot["common"] or {}), **dot["own"]}.items()},
-        go="""
+# Merges an object's annotations over the shared ones.
+ANNOTATIONS = Helper(
+    name="annotations",
+    py=lambda dot: {key: printed(item) for key, item in {**(dot["common"] or {}), **dot["own"]}.items()},
+    go="""
 {{- $all := dict -}}
 {{- range $key, $value := .common }}{{ $_ := set $all $key $value }}{{ end -}}
 {{- range $key, $value := .own }}{{ $_ := set $all $key $value }}{{ end -}}
 {{- include "CHART.strings" $all | trim -}}
 """,
-    )
+)
 
 
 def environment_name_helper(digest: Helper, fullname: Helper) -> Helper:
@@ -242,21 +239,18 @@ def config_maps(draft: Draft) -> list[Tree]:
     ]
     files = config_files(draft)
     if files:
-        texts = {path: File(path) for path, content in files.items() if text_of(content) is not None}
-        binaries = {path: File(path) for path in files if path not in texts}
-        content: dict[str, Tree] = {}
-        for key, chosen in (("data", texts), ("binaryData", binaries)):
-            if chosen:
-                content[key] = {path.removeprefix("files/"): file for path, file in chosen.items()}
-        maps.append({**common, "metadata": metadata(config_name(draft)), "immutable": True, **content})
+        data: dict[str, dict[str, Tree]] = {"data": {}, "binaryData": {}}
+        for path, content in files.items():
+            data["binaryData" if text_of(content) is None else "data"][path.removeprefix("files/")] = File(path)
+        filled = {key: entries for key, entries in data.items() if entries}
+        maps.append({**common, "metadata": metadata(config_name(draft)), "immutable": True, **filled})
     return maps
 
 
 def secret(draft: Draft) -> Tree | None:
     """Return the SealedSecret or ExternalSecret of the release; None if the Secret is not part of the chart."""
-    source = draft.experiment.secret_source
-    keys = sorted(key_of(file) for file in draft.experiment.secrets)
-    if not keys or source.source not in ("sealed", "external"):
+    source, files = draft.experiment.secret_source, sorted(draft.experiment.secrets, key=key_of)
+    if not files or source.source not in ("sealed", "external"):
         return None
     if source.source == "sealed":
         scope = {SCOPES[source.scope]: "true"} if source.scope in SCOPES else {}
@@ -275,11 +269,10 @@ def secret(draft: Draft) -> Tree | None:
                 },
             },
         )
-    remotes = {key_of(file): file.remote or key_of(file) for file in draft.experiment.secrets}
     data = []
-    for key in keys:
-        place, hash_, part = remotes[key].partition("#")
-        data.append({"secretKey": key, "remoteRef": {"key": place} | ({"property": part} if hash_ else {})})
+    for file in files:
+        place, hash_, part = (file.remote or key_of(file)).partition("#")
+        data.append({"secretKey": key_of(file), "remoteRef": {"key": place} | ({"property": part} if hash_ else {})})
     return {
         "apiVersion": "external-secrets.io/v1",
         "kind": "ExternalSecret",
@@ -404,7 +397,7 @@ def _secret_volume(draft: Draft, name: str, keys: Iterable[str]) -> str:
 
 def mounts_of(draft: Draft, group: Group, name: str, program: Process | Step) -> list[Tree]:
     """Return the mounts of a container: declared mounts, configuration files and secret files."""
-    mounts: list[Tree] = [_mount(draft, mount) for mount in program.mounts]
+    mounts: list[Tree] = [_mount(mount, draft.experiment.volumes[mount.volume]) for mount in program.mounts]
     if draft.experiment.configs:
         mounts.append(FILES_MOUNT)
     keys = _visible_secrets(draft, group, name)
@@ -419,16 +412,11 @@ def mounts_of(draft: Draft, group: Group, name: str, program: Process | Step) ->
     return mounts
 
 
-def _mount(draft: Draft, mount: Mount) -> Tree:
+def _mount(mount: Mount, volume: AnyVolume) -> Tree:
     entry: dict[str, Tree] = {"name": mount.volume, "mountPath": mount.at}
-    if mount.read_only or _is_read_only(draft.experiment.volumes[mount.volume]):
+    is_fixed_device = isinstance(volume, DeviceVolume) and "w" not in volume.perm
+    if mount.read_only or is_fixed_device or (isinstance(volume, NfsVolume) and volume.read_only):
         entry["readOnly"] = True
     if mount.sub_path:
         entry["subPath"] = mount.sub_path
     return entry
-
-
-def _is_read_only(volume: AnyVolume) -> bool:
-    if isinstance(volume, DeviceVolume):
-        return "w" not in volume.perm
-    return isinstance(volume, NfsVolume) and volume.read_only

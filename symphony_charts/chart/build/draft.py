@@ -14,7 +14,7 @@ from symphony_charts.chart.tree import Helper, Join, Let, Text, Tree
 from symphony_charts.errors import Problem
 from symphony_charts.formats.data import Values, maps, merge_overlay, sub
 from symphony_charts.spec.model import Experiment, Process, Step
-from symphony_charts.spec.pods import Pod, ProcessRef, Service, find_process, pods_of, pods_that_end, retries_of
+from symphony_charts.spec.pods import Pod, Service, find_process, pods_of, pods_that_end, retries_of
 from symphony_charts.spec.sources import (
     AnyVolume,
     ClaimVolume,
@@ -67,20 +67,6 @@ def volume_source(volume: AnyVolume) -> Values:
             return {"emptyDir": {}}
 
 
-def git_step(name: str, volume: GitVolume) -> Step:
-    return Step(
-        image=volume.image or _GIT_IMAGE,
-        command=["/bin/sh", "-e", "-c", _GIT_SCRIPT],
-        env={"GIT_REPOSITORY": volume.repository, "GIT_REVISION": volume.revision},
-        mounts=[Mount(volume=name, at=_CHECKOUT)],
-    )
-
-
-def is_device(volume: AnyVolume) -> bool:
-    """Return True for a device, whose processes must be privileged."""
-    return isinstance(volume, DeviceVolume)
-
-
 def _files(volume: SecretVolume | ConfigVolume) -> Values:
     files: Values = {}
     if volume.mode is not None:
@@ -130,6 +116,11 @@ class Group:
     @property
     def path(self) -> str:
         return f".Values.groups.{self.name}"
+
+    @property
+    def pods_service(self) -> str:
+        """The format of the name of the chart's headless Service for the host names of its pods."""
+        return f"{{$fullname}}-{self.part}-pods"
 
 
 class Kind:
@@ -186,7 +177,7 @@ class Kind:
 
     def domain(self, group: Group) -> str:
         """Return the format of the name of the headless Service that gives a group's pods their host names."""
-        return f"{{$fullname}}-{group.part}-pods"
+        return group.pods_service
 
     def selector(self, group: Group) -> Tree | None:
         """Return the labels that select the group's pods; None for the labels of the chart."""
@@ -348,14 +339,11 @@ class Draft:
             return self.kind.job_name(group)
         return f"{{$fullname}}-{group.part}{'-{$run}' if group.is_ended else ''}"
 
-    def pods_service(self, group: Group) -> str:
-        return f"{{$fullname}}-{group.part}-pods"
-
     def host(self, group: Group) -> str:
         """Return the format of the address of replica ``{$i}`` of a group."""
         if self.kind.runs(group):
             return f"{self.kind.pod_name(group)}.{self.kind.domain(group)}"
-        return f"{self.workload(group)}-{{$i}}.{self.pods_service(group)}"
+        return f"{self.workload(group)}-{{$i}}.{group.pods_service}"
 
     def hosts(self, service: Service) -> Join | Text:
         """Return the address of each listening replica, in order; the service's address if they have no host names."""
@@ -409,12 +397,11 @@ def draft(
     pods = pods_of(experiment)
     of_run = pods_that_end(experiment)
     ended = of_run if ends_services and any(pod.is_finite for pod in pods.values()) else ()
-    parts = {name: cut(name, kind.max_part) for name in pods}
     by_name = {service.name: service for service in services}
     groups = {
         name: Group(
             name=name,
-            part=parts[name],
+            part=cut(name, kind.max_part),
             pod=pod,
             steps=_steps(experiment, pod),
             is_finite=pod.is_finite or name in ended,
@@ -426,7 +413,7 @@ def draft(
         for name, pod in sorted(pods.items())
     }
     restarted = _restarted(kind, groups, by_name, of_run)
-    longest = max((len(part) for part in parts.values()), default=0)
+    longest = max((len(group.part) for group in groups.values()), default=0)
     return Draft(
         experiment=experiment,
         kind=kind,
@@ -444,16 +431,19 @@ def _steps(experiment: Experiment, pod: Pod) -> dict[str, Step]:
     for name in dict.fromkeys(mount.volume for program in programs for mount in program.mounts):
         volume = experiment.volumes[name]
         if isinstance(volume, GitVolume):
-            checkouts[f"git-{name}"] = git_step(name, volume)
+            checkouts[f"git-{name}"] = Step(
+                image=volume.image or _GIT_IMAGE,
+                command=["/bin/sh", "-e", "-c", _GIT_SCRIPT],
+                env={"GIT_REPOSITORY": volume.repository, "GIT_REVISION": volume.revision},
+                mounts=[Mount(volume=name, at=_CHECKOUT)],
+            )
     overlays = {str(item.get("name")): item for item in maps(sub(pod.settings.pod_overlay, "spec"), "initContainers")}
     return {name: _overlaid(step, overlays.get(name, {})) for name, step in (checkouts | steps).items()}
 
 
 def _overlaid(step: Step, overlay: Mapping[str, object]) -> Step:
     rest = {key: item for key, item in overlay.items() if key != "name"}
-    return (
-        msgspec.structs.replace(step, container_overlay=merge_overlay(step.container_overlay, rest)) if rest else step
-    )
+    return msgspec.structs.replace(step, container_overlay=merge_overlay(step.container_overlay, rest))
 
 
 def _restarted(
@@ -466,23 +456,14 @@ def _restarted(
     """
 
     def reads_run(group: Group) -> bool:
-        dialled = [services[each] for each in _connects(group.pod.processes.values()) if each in services]
-        listeners = [groups[service.listener.pod] for service in dialled]
+        listeners = [groups[services[each].listener.pod] for each in dials_of(group) if each in services]
         return any(kind.runs(listener) or listener.is_ended for listener in listeners)
 
     return {name for name, group in groups.items() if name in ended or kind.runs(group) or reads_run(group)}
 
 
-def _connects(processes: Iterable[Process]) -> list[str]:
-    return [service for process in processes for service in process.connects]
-
-
 def dials_of(group: Group) -> list[str]:
-    return list(dict.fromkeys(_connects(group.pod.processes.values())))
-
-
-def listens_on(service: Service, group: Group, process: str) -> bool:
-    return service.listener == ProcessRef(group.name, process)
+    return list(dict.fromkeys(each for process in group.pod.processes.values() for each in process.connects))
 
 
 def with_names(tree: Tree) -> Tree:

@@ -28,9 +28,8 @@ def check_helper(draft: Draft, digest: str, secret_name: Helper | None) -> Helpe
         f'{{{{- fail (printf "%q {NO_NAME}" (include "CHART.fullname" .)) }}}}',
         "{{- end }}",
     ]
-    sealed = draft.experiment.secrets and draft.experiment.secret_source.source == "sealed"
-    keys = sorted(key_of(file) for file in draft.experiment.secrets) if sealed else []
-    scope = draft.experiment.secret_source.scope
+    source, scope = draft.experiment.secret_source.source, draft.experiment.secret_source.scope
+    keys = sorted(key_of(file) for file in draft.experiment.secrets) if source == "sealed" else []
     if keys:
         go += _sealed_go(keys, scope)
 
@@ -59,7 +58,7 @@ def _check_sealed(root: Mapping[str, Any], keys: list[str], scope: str, name: st
     secrets = root["Values"]["secrets"]
     missing = unsealed(secrets, keys)
     if missing:
-        what = f"secrets.encryptedData: nothing is sealed for {', '.join(missing)}"
+        what = f"secrets.encryptedData has no sealed value for {', '.join(missing)}"
         raise SpecError.one(what, "secrets.encryptedData", next=_SEAL)
     target = sealed_for(scope, root["Release"]["Namespace"], name)
     if target and secrets["sealedFor"] not in ("", target):
@@ -73,7 +72,7 @@ def _sealed_go(keys: list[str], scope: str) -> list[str]:
         "{{- if or .Values.secrets.encryptedData (not .Values.secrets.name) }}",
         f"{{{{- range $key := list {names} }}}}",
         "{{- if not (index $.Values.secrets.encryptedData $key) }}",
-        f'{{{{- fail (printf "secrets.encryptedData: nothing is sealed for %s: {_SEAL}" $key) }}}}',
+        f'{{{{- fail (printf "secrets.encryptedData has no sealed value for %s: {_SEAL}" $key) }}}}',
         "{{- end }}",
         "{{- end }}",
         "{{- end }}",
@@ -98,12 +97,7 @@ def experiment_faults(experiment: Experiment) -> Iterator[Problem]:
         kinds = ", ".join(f"`{name}`" for name in KINDS)
         yield Problem(what=f'no chart for workload kind "{workload.kind}"', path="workload.kind", next=f"use {kinds}")
         return
-    yield from _queue_faults(workload)
-    yield from _gang_faults(workload)
-    topology = experiment.placement.topology
-    if workload.gang == "native" and topology and topology_of(topology)[0] != "required":
-        what = "Kubernetes' own gangs require a topology or ignore it"
-        yield Problem(what=what, path="placement.topology", next="say `required:`, or use gang kueue")
+    yield from _gang_faults(workload, experiment.placement.topology)
     if workload.jobset.max_restarts < 0:
         what = f"a JobSet cannot restart {workload.jobset.max_restarts} times"
         yield Problem(what=what, path="workload.jobset.max_restarts", next="0 means never")
@@ -135,22 +129,22 @@ def container_faults(draft: Draft) -> Iterator[Problem]:
             yield Problem(what=what, path=f"prepare.{name}", next="rename the step")
 
 
-def _queue_faults(workload: Workload) -> Iterator[Problem]:
-    if workload.gang == "kueue" and not workload.queue:
+def _gang_faults(workload: Workload, topology: str | None) -> Iterator[Problem]:
+    gang, queue = workload.gang, workload.queue
+    if gang == "kueue" and not queue:
         yield Problem(what="gang kueue needs the name of a queue", path="workload.queue", next="set `queue`")
-    if workload.queue and workload.gang not in ("kueue", "volcano") and not KINDS[workload.kind].reads_queue:
-        what = f"gang {workload.gang} does not read a queue"
+    if queue and gang not in ("kueue", "volcano") and not KINDS[workload.kind].reads_queue:
+        what = f"gang {gang} does not read a queue"
         yield Problem(what=what, path="workload.queue", next="use gang kueue or volcano, or leave the queue out")
-    if workload.queue_priority and workload.gang != "kueue":
+    if workload.queue_priority and gang != "kueue":
         what = "only gang kueue reads a priority class of the queue"
         yield Problem(what=what, path="workload.queue_priority", next="set `gang: kueue`, or leave it out")
-
-
-def _gang_faults(workload: Workload) -> Iterator[Problem]:
-    gang = workload.gang
     if gang == "native" and not workload.gang_version:
         step = "set `gang_version` to v1alpha2 (Kubernetes 1.36) or v1beta1 (1.37)"
         yield Problem(what="gang native needs a version", path="workload.gang_version", next=step)
     if gang == "coscheduling" and not workload.scheduler_name:
         what = "gang coscheduling needs the name of its scheduler"
         yield Problem(what=what, path="workload.scheduler_name", next="set `scheduler_name`")
+    if gang == "native" and topology and topology_of(topology)[0] != "required":
+        what = "Kubernetes' own gangs require a topology or ignore it"
+        yield Problem(what=what, path="placement.topology", next="say `required:`, or use gang kueue")

@@ -14,11 +14,12 @@ from symphony_charts.chart.build.pods import (
     job,
     job_spec,
     runs,
+    when_any,
     with_group,
     workload_metadata,
     wrapped_metadata,
 )
-from symphony_charts.chart.tree import Either, Merged, Text, Tree, When
+from symphony_charts.chart.tree import Merged, Text, Tree, When
 
 
 class JobSet(Kind):
@@ -53,21 +54,17 @@ class JobSet(Kind):
             if len(done) > 1:
                 targets = Merged([When(runs(group), group.part) for group in done], is_sure=True)
             policy = {"operator": "All", "targetReplicatedJobs": targets}
-            spec["successPolicy"] = When(Either(tuple(runs(group) for group in done)), policy)
+            spec["successPolicy"] = when_any(done, policy)
         restarts = self.workload.jobset.max_restarts
         if restarts:
             spec["failurePolicy"] = {"maxRestarts": restarts}
-        return [
-            When(
-                Either(tuple(runs(group) for group in draft.finite)),
-                {
-                    "apiVersion": "jobset.x-k8s.io/v1alpha2",
-                    "kind": "JobSet",
-                    "metadata": workload_metadata(draft, Text("{$fullname}-{$run}"), {}, run="$run"),
-                    "spec": spec,
-                },
-            )
-        ]
+        job_set = {
+            "apiVersion": "jobset.x-k8s.io/v1alpha2",
+            "kind": "JobSet",
+            "metadata": workload_metadata(draft, Text("{$fullname}-{$run}"), {}, run="$run"),
+            "spec": spec,
+        }
+        return [when_any(draft.finite, job_set)]
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
         return job_spec(draft, group)

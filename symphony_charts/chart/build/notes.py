@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from symphony_charts.chart.build.conductor import CONDUCTOR_SCRIPT, SCRIPT, is_conducted
-from symphony_charts.chart.build.containers import CONFINED, HOLD_SCRIPT, may_be_held
+from symphony_charts.chart.build.containers import CONFINED, HOLD_SCRIPT, image_of, may_be_held
 from symphony_charts.chart.build.data import annotated
 from symphony_charts.chart.build.draft import Draft
-from symphony_charts.chart.build.pods import runs
-from symphony_charts.chart.tree import Block, Either, File, Include, Merged, Text, Tree, When, go_path
+from symphony_charts.chart.build.pods import runs, when_any
+from symphony_charts.chart.tree import Block, File, Include, Merged, Text, Tree, When, go_path
 from symphony_charts.kinds.registry import runs_on
 from symphony_charts.spec.pods import Service
 
@@ -61,6 +61,7 @@ else
 fi
 wait "$child"
 """,
+    CONDUCTOR_SCRIPT: SCRIPT,
 }
 
 
@@ -68,8 +69,8 @@ def scripts(draft: Draft) -> dict[str, bytes]:
     """Return the test scripts by their path in the chart."""
     names = [CONNECT_SCRIPT] if any(service.is_bound for service in draft.services.values()) else []
     names += [HOLD_SCRIPT] if may_be_held(draft) else []
-    conducts = {CONDUCTOR_SCRIPT: SCRIPT.encode()} if is_conducted(draft) else {}
-    return {name: _SCRIPTS[name].encode() for name in names} | conducts
+    names += [CONDUCTOR_SCRIPT] if is_conducted(draft) else []
+    return {name: _SCRIPTS[name].encode() for name in names}
 
 
 def connection_test(draft: Draft) -> Tree | None:
@@ -90,7 +91,7 @@ def connection_test(draft: Draft) -> Tree | None:
         addresses = [When(runs(group), part) for group, part in zip(listeners, addresses, strict=True)]
     container = Merged(
         {"name": "connect"},
-        Include("image", {"root": ".", "image": ".Values.tests.image"}),
+        image_of(".Values.tests"),
         {
             "command": ["/bin/sh", "-c", File(CONNECT_SCRIPT), "connect"],
             "args": addresses[0] if len(listeners) == 1 else Merged(*addresses, is_sure=True),
@@ -111,7 +112,7 @@ def connection_test(draft: Draft) -> Tree | None:
             "containers": [container],
         },
     }
-    return When(Either(tuple(runs(group) for group in listeners)), pod)
+    return when_any(listeners, pod)
 
 
 def notes(draft: Draft) -> str:

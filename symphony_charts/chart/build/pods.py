@@ -9,10 +9,10 @@ scheduling/v1alpha2 and v1beta1 (PodGroup, ``spec.schedulingGroup`` of pods).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from symphony_charts.chart.build.containers import containers, laid_on, rest_of_pod
+from symphony_charts.chart.build.containers import POD_VALUES, containers, laid_on
 from symphony_charts.chart.build.data import annotated, files_volume, has_only_files, metadata, volumes_of
 from symphony_charts.chart.build.draft import Draft, Group
 from symphony_charts.chart.tree import (
@@ -30,19 +30,18 @@ from symphony_charts.chart.tree import (
     Value,
     When,
     go_path,
+    optional,
 )
 from symphony_charts.formats.data import sub
 from symphony_charts.kinds.base import UNTIL
 from symphony_charts.spec.sources import SecuritySettings, topology_of
 from symphony_charts.spec.workload import GANGS_OF_PODS
 
-_VOLCANO = "volcano"
-
 
 def queue_values(draft: Draft) -> dict[str, str]:
     workload = draft.experiment.workload
     values = {"queue": workload.queue or "", "priority": workload.queue_priority or ""}
-    read = {"kueue": ("queue", "priority"), _VOLCANO: ("queue",)}.get(workload.gang, ())
+    read = {"kueue": ("queue", "priority"), "volcano": ("queue",)}.get(workload.gang, ())
     return {key: values[key] for key in read}
 
 
@@ -51,52 +50,37 @@ def queue_labels(draft: Draft) -> dict[str, Tree]:
     if draft.experiment.workload.gang != "kueue":
         return {}
     return {
-        f"kueue.x-k8s.io/{label}": When(f".Values.workload.{key}", Value(f".Values.workload.{key}", is_text=True))
+        f"kueue.x-k8s.io/{label}": optional(f".Values.workload.{key}")
         for label, key in (("queue-name", "queue"), ("priority-class", "priority"))
     }
 
 
-def pod_labels(draft: Draft, group: Group) -> dict[str, Tree]:
-    is_read = _is_in_gang(draft, group) and _gang(draft) == "coscheduling"
-    return {"scheduling.x-k8s.io/pod-group": _gang_name(draft, group)} if is_read else {}
+def _gang_parts(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str, Tree], dict[str, Tree]]:
+    """Return the labels, the annotations and the fields of the spec that add a pod to its gang."""
+    if not _is_in_gang(draft, group):
+        return {}, {}, {}
+    name = _gang_name(draft, group)
+    match draft.experiment.workload.gang:
+        case "coscheduling":
+            return {"scheduling.x-k8s.io/pod-group": name}, {}, {}
+        case "native":
+            return {}, {}, {"schedulingGroup": {"podGroupName": name}}
+        case _:
+            return {}, {"scheduling.k8s.io/group-name": name}, {"schedulerName": "volcano"}
 
 
-def pod_annotations(draft: Draft, group: Group) -> dict[str, Tree]:
-    is_read = _is_in_gang(draft, group) and _gang(draft) == _VOLCANO
-    return {"scheduling.k8s.io/group-name": _gang_name(draft, group)} if is_read else {}
-
-
-def pod_fields(draft: Draft, group: Group) -> dict[str, Tree]:
-    """Return the spec fields that add a pod to its gang."""
-    if not _is_in_gang(draft, group) or _gang(draft) == "coscheduling":
-        return {}
-    if _gang(draft) == "native":
-        return {"schedulingGroup": {"podGroupName": _gang_name(draft, group)}}
-    return {"schedulerName": _VOLCANO}
-
-
-def named_pod_groups(draft: Draft) -> list[tuple[Text, Tree, dict[str, Tree]]]:
-    """Return name, condition and object (without metadata) of each PodGroup of a run."""
+def named_pod_groups(draft: Draft) -> list[tuple[Text, list[Group], dict[str, Tree]]]:
+    """Return name, groups and object (without metadata) of each PodGroup of a run."""
     members = [group for group in draft.groups.values() if _is_in_gang(draft, group)]
     is_each = draft.experiment.workload.gang_scope == "group"
     gangs = [[group] for group in members] if is_each else [members]
     return [
-        (
-            _gang_name(draft, gang[0]),
-            Either(tuple(runs(group) for group in gang)),
-            _pod_group(draft, Sum(tuple(least(group) for group in gang))),
-        )
-        for gang in gangs
-        if gang
+        (_gang_name(draft, gang[0]), gang, _pod_group(draft, Sum(tuple(map(least, gang))))) for gang in gangs if gang
     ]
 
 
-def _gang(draft: Draft) -> str:
-    return draft.experiment.workload.gang
-
-
 def _is_in_gang(draft: Draft, group: Group) -> bool:
-    return not group.is_kept and draft.kind.has_pod_groups and _gang(draft) in GANGS_OF_PODS
+    return not group.is_kept and draft.kind.has_pod_groups and draft.experiment.workload.gang in GANGS_OF_PODS
 
 
 def _gang_name(draft: Draft, group: Group) -> Text:
@@ -127,7 +111,7 @@ def _pod_group(draft: Draft, minimum: Sum) -> dict[str, Tree]:
         version, spec = "scheduling.x-k8s.io/v1alpha1", {"minMember": minimum}
     else:
         version, spec = "scheduling.volcano.sh/v1beta1", {"minMember": minimum}
-        spec["queue"] = When(".Values.workload.queue", Value(".Values.workload.queue", is_text=True))
+        spec["queue"] = optional(".Values.workload.queue")
     return {"apiVersion": version, "kind": "PodGroup", "metadata": {}, "spec": spec}
 
 
@@ -153,10 +137,8 @@ def pod_helpers(draft: Draft) -> list[Helper]:
     return [*made, Helper(name="podSpec", tree=tree)]
 
 
-def selector_helper() -> Helper:
-    """Return the helper with the labels that select a group's pods."""
-    tree = Merged(Include("selectorLabels", ".root"), Include("ownLabels", "."))
-    return Helper(name="selector", tree=tree)
+# The labels that select a group's pods.
+SELECTOR = Helper(name="selector", tree=Merged(Include("selectorLabels", ".root"), Include("ownLabels", ".")))
 
 
 def of_group(group: Group, *, with_run: bool | None = None) -> dict[str, Any]:
@@ -180,7 +162,9 @@ def pod_template(draft: Draft, group: Group) -> dict[str, Tree]:
     metadata = (
         _metadata(draft, Include("selector", arguments), own, ".") if any(own) else Include("podMetadata", arguments)
     )
-    return {"metadata": metadata, "spec": _spec(draft, group, rest_of_pod(group.pod.settings.pod_overlay)[1])}
+    overlay = sub(group.pod.settings.pod_overlay, "spec")
+    rest = {key: item for key, item in overlay.items() if key not in POD_VALUES}
+    return {"metadata": metadata, "spec": _spec(draft, group, rest)}
 
 
 def _metadata(
@@ -198,10 +182,10 @@ def _metadata(
 
 
 def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str, Tree], dict[str, Any]]:
-    over = rest_of_pod(group.pod.settings.pod_overlay)[0]
+    over = sub(group.pod.settings.pod_overlay, "metadata")
     users = {**draft.experiment.labels, **group.pod.settings.labels, **sub(over, "labels")}
-    labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS}
-    labels |= pod_labels(draft, group)
+    gang_labels, gang_annotations, _ = _gang_parts(draft, group)
+    labels: dict[str, Tree] = {key: item for key, item in users.items() if key not in _OUR_LABELS} | gang_labels
     annotations: dict[str, Tree] = {}
     if len(group.pod.processes) > 1 or group.is_ended:
         main = (name for name in group.pod.processes if not group.is_sidecar(name))
@@ -209,7 +193,7 @@ def _own_metadata(draft: Draft, group: Group) -> tuple[dict[str, Tree], dict[str
     if draft.experiment.networks:
         annotations["k8s.v1.cni.cncf.io/networks"] = ",".join(draft.experiment.networks)
     annotations |= {**draft.experiment.annotations, **group.pod.settings.annotations, **sub(over, "annotations")}
-    annotations |= pod_annotations(draft, group)
+    annotations |= gang_annotations
     return labels, annotations, {key: item for key, item in over.items() if key not in ("labels", "annotations")}
 
 
@@ -219,14 +203,12 @@ def _spec(draft: Draft, group: Group, over: dict[str, Any]) -> Tree:
     if over.get("hostNetwork") is True:
         # The default policy would resolve names with the node's DNS instead of the cluster's.
         over.setdefault("dnsPolicy", "ClusterFirstWithHostNet")
-    own: dict[str, Tree] = {**pod_fields(draft, group)}
-    if draft.kind.runs(group):
-        own |= draft.kind.pod_fields(draft, group)
+    is_member = draft.kind.runs(group)
+    own = _gang_parts(draft, group)[2] | (draft.kind.pod_fields(draft, group) if is_member else {})
     if draft.experiment.workload.scheduler_name:
         own["schedulerName"] = draft.experiment.workload.scheduler_name
-    is_member = draft.kind.runs(group)
     if draft.needs_host_names(group) and group.is_finite:
-        own["subdomain"] = Text(draft.kind.domain(group) if is_member else draft.pods_service(group))
+        own["subdomain"] = Text(draft.kind.domain(group) if is_member else group.pods_service)
     if is_member or group.is_ended:
         own["restartPolicy"] = draft.kind.restart_policy(group) if is_member else "Never"
     if settings.grace_period is not None:
@@ -276,24 +258,25 @@ def _defaults(draft: Draft, root: str) -> dict[str, Tree]:
 
 def _of_values(draft: Draft, root: str, group: str, fullname: str) -> dict[str, Tree]:
     """Return the fields with the values of the group at the path `group`."""
+    priority, common = f"{group}.priorityClassName", f"{root.removesuffix('.')}.Values.priorityClassName"
     return {
         "nodeSelector": Block(f"{group}.nodeSelector", via="strings"),
         "affinity": Block(f"{group}.affinity"),
         "tolerations": Block(f"{group}.tolerations"),
         "topologySpreadConstraints": Block(f"{group}.topologySpreadConstraints"),
-        "priorityClassName": _priority(root, group),
+        "priorityClassName": When(Either((priority, common)), Value(priority, is_text=True, fallback=common)),
         **({"volumes": [files_volume(draft, fullname)]} if has_only_files(draft) else {}),
     }
-
-
-def _priority(root: str, group: str) -> Tree:
-    own, common = f"{group}.priorityClassName", f"{root.removesuffix('.')}.Values.priorityClassName"
-    return When(Either((own, common)), Value(own, is_text=True, fallback=common))
 
 
 def runs(group: Group) -> NonZero:
     """Return the condition that `group` has replicas."""
     return NonZero(f"{group.path}.replicas")
+
+
+def when_any(groups: Iterable[Group], tree: Tree) -> When:
+    """Return `tree`, or nothing if none of `groups` has replicas."""
+    return When(Either(tuple(map(runs, groups))), tree)
 
 
 # Do not count evictions as failures: draining, preemption and taints set this condition.
@@ -372,8 +355,8 @@ def fixed_of_job(draft: Draft, group: Group) -> dict[str, Tree]:
 def wrapped_metadata(draft: Draft, group: Group) -> dict[str, Tree]:
     """Return the metadata of a Job inside another object, without labels that an upgrade may change."""
     own = marks(draft, group)
-    annotations = {"annotations": own} if own else {}
-    return {"labels": Merged(selector(draft, group), {"symph.dev/experiment": draft.experiment.name}), **annotations}
+    labels = Merged(selector(draft, group), {"symph.dev/experiment": draft.experiment.name})
+    return {"labels": labels, "annotations": own} if own else {"labels": labels}
 
 
 def marks(draft: Draft, group: Group) -> dict[str, str]:
@@ -414,7 +397,7 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
         "kind": "StatefulSet",
         "metadata": metadata(Text(draft.workload(group)), group=f'"{group.name}"'),
         "spec": {
-            "serviceName": Text(draft.pods_service(group)),
+            "serviceName": Text(group.pods_service),
             "podManagementPolicy": "Parallel",
             "replicas": Value("$group.replicas"),
             "selector": {"matchLabels": selector(draft, group, with_run=False)},
@@ -425,8 +408,7 @@ def stateful_set(draft: Draft, group: Group) -> Tree:
 
 def pod_groups(draft: Draft) -> list[Tree]:
     return [
-        When(condition, {**group, "metadata": metadata(name, run="$run"), "spec": group["spec"]})
-        for name, condition, group in named_pod_groups(draft)
+        when_any(gang, {**made, "metadata": metadata(name, run="$run")}) for name, gang, made in named_pod_groups(draft)
     ]
 
 
@@ -443,5 +425,5 @@ def immutable_trees(draft: Draft) -> list[Tree]:
             fixed = fixed_of_job(draft, group)
         trees.append(with_group(group, {group.name: fixed}))
     trees += draft.kind.fixed_settings(draft)
-    trees += [[made] for _, condition, made in named_pod_groups(draft)]
+    trees += [[made] for _, _, made in named_pod_groups(draft)]
     return [*trees, Value(".Values.runKey", is_text=True)]

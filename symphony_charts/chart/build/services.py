@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from symphony_charts.chart.build.data import annotated, metadata
 from symphony_charts.chart.build.draft import Draft, Group, dials_of
 from symphony_charts.chart.build.pods import runs, selector
-from symphony_charts.chart.tree import All, Block, Equals, Include, Let, Merged, Not, Text, Tree, Value, When
+from symphony_charts.chart.tree import All, Block, Equals, Include, Let, Merged, Not, Text, Tree, Value, When, optional
 from symphony_charts.spec.model import ExposeSettings
 from symphony_charts.spec.pods import Service
 
@@ -20,7 +20,8 @@ def services_of(draft: Draft, group: Group) -> list[Tree]:
     made = [_service(draft, group, service) for service in draft.services_of(group)]
     made += [_named(draft, group, name) for name in group.pod.settings.names]
     if draft.needs_host_names(group):
-        made.append(_headless(draft, group))
+        spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector(draft, group)}
+        made.append(_object(metadata(Text(group.pods_service), group=f'"{group.name}"'), spec))
     return made
 
 
@@ -28,12 +29,10 @@ def routes(draft: Draft) -> list[Tree]:
     """Return the Ingress or HTTPRoute of each service that the experiment exposes that way."""
     made: list[Tree] = []
     for name, service in draft.services.items():
-        kind = exposure(draft, service).type if service.is_exposed else ""
-        if kind in ("Ingress", "Gateway"):
-            make = _ingress if kind == "Ingress" else _http_route
-            made.append(
-                When(runs(draft.groups[service.listener.pod]), make(draft, service, f".Values.services.{name}"))
-            )
+        make = {"Ingress": _ingress, "Gateway": _http_route}.get(exposure(draft, service).type)
+        if service.is_exposed and make:
+            route = make(draft, service, f".Values.services.{name}")
+            made.append(When(runs(draft.groups[service.listener.pod]), route))
     return made
 
 
@@ -106,23 +105,18 @@ def _named(draft: Draft, group: Group, name: str) -> Tree:
     return _object(metadata(Text(name), group=f'"{group.name}"'), spec)
 
 
-def _headless(draft: Draft, group: Group) -> Tree:
-    spec = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector(draft, group)}
-    return _object(metadata(Text(draft.pods_service(group)), group=f'"{group.name}"'), spec)
-
-
 def _ingress(draft: Draft, service: Service, path: str) -> Tree:
     backend = {"service": {"name": draft.name(service.name), "port": {"number": _port(service)}}}
     rule: dict[str, Tree] = {
         "http": {"paths": [{"path": Value(f"{path}.path", is_text=True), "pathType": "Prefix", "backend": backend}]},
-        "host": When(f"{path}.host", Value(f"{path}.host", is_text=True)),
+        "host": optional(f"{path}.host"),
     }
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "Ingress",
         "metadata": annotated(draft.name(service.name), f"{path}.annotations"),
         "spec": {
-            "ingressClassName": When(f"{path}.className", Value(f"{path}.className", is_text=True)),
+            "ingressClassName": optional(f"{path}.className"),
             "rules": [rule],
             "tls": Block(f"{path}.tls"),
         },
@@ -142,7 +136,7 @@ def _http_route(draft: Draft, service: Service, path: str) -> Tree:
             "parentRefs": [
                 {
                     "name": Value(f"{path}.gateway.name", is_text=True),
-                    "namespace": When(f"{path}.gateway.namespace", Value(f"{path}.gateway.namespace", is_text=True)),
+                    "namespace": optional(f"{path}.gateway.namespace"),
                 }
             ],
             "hostnames": When(f"{path}.host", [Value(f"{path}.host", is_text=True)]),

@@ -15,7 +15,7 @@ from symphony_charts.chart.evaluate import short_sha256
 from symphony_charts.formats import yaml_write
 from symphony_charts.formats.data import merge_overlay, sub
 from symphony_charts.spec.environment import entry_point
-from symphony_charts.spec.model import ChartSettings, Experiment, Process, Step
+from symphony_charts.spec.model import Experiment, Process, Step
 from symphony_charts.spec.pods import resources_of, retries_of, selector_of
 from symphony_charts.spec.sources import Toleration
 from symphony_charts.spec.workload import GANGS_OF_PODS
@@ -43,6 +43,8 @@ def chart_values(draft: Draft) -> dict[str, Any]:
     """Return the values of a draft's chart, without nulls. They contain every path that its trees read."""
     experiment = draft.experiment
     security, account = experiment.security, experiment.service_account
+    # Labels allow no plus sign.
+    version = (experiment.chart.app_version or "").replace("+", "_")
     values: dict[str, Any] = {
         "image": {**_EMPTY_IMAGE, "pullPolicy": "", **image_values(experiment.image)},
         "imagePullSecrets": [{"name": name} for name in experiment.image_pull_secrets],
@@ -61,7 +63,7 @@ def chart_values(draft: Draft) -> dict[str, Any]:
         "priorityClassName": experiment.workload.priority_class or "",
         "podLabels": {},
         "podAnnotations": {},
-        "commonLabels": {**_version_label(experiment.chart), **experiment.labels},
+        "commonLabels": ({"app.kubernetes.io/version": version} if version else {}) | experiment.labels,
         "commonAnnotations": dict(experiment.annotations),
         "nameOverride": "",
         "fullnameOverride": "",
@@ -80,11 +82,6 @@ def with_digest(values: Mapping[str, Any]) -> dict[str, Any]:
     """
     rest = {key: value for key, value in values.items() if key != "specDigest"}
     return {**rest, "specDigest": short_sha256(yaml_write.dumps(rest))}
-
-
-def _version_label(about: ChartSettings) -> dict[str, str]:
-    """Return the programs' version as a label; labels allow no plus sign."""
-    return {"app.kubernetes.io/version": about.app_version.replace("+", "_")} if about.app_version else {}
 
 
 def _secret_values(experiment: Experiment) -> dict[str, Any]:
@@ -109,10 +106,10 @@ def _group_values(draft: Draft, group: Group) -> dict[str, Any]:
         values["retries"] = retries_of(draft.experiment, group.pod)
     if group.steps:
         values["initContainers"] = {name: _program_values(draft, step) for name, step in group.steps.items()}
-    values["containers"] = {name: _program_values(draft, process) for name, process in group.pod.processes.items()}
     spec = sub(settings.pod_overlay, "spec")
     return {
         **values,
+        "containers": {name: _program_values(draft, process) for name, process in group.pod.processes.items()},
         "nodeSelector": selector_of(settings),
         "tolerations": spec.get("tolerations", [_toleration(toleration) for toleration in settings.tolerations]),
         "affinity": spec.get("affinity", {}),

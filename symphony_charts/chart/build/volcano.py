@@ -15,12 +15,12 @@ from symphony_charts.chart.build.draft import Draft, Group, Kind
 from symphony_charts.chart.build.pods import (
     UNLIMITED,
     retries_helper,
-    runs,
+    when_any,
     with_group,
     with_retries,
     workload_metadata,
 )
-from symphony_charts.chart.tree import Either, Helper, Let, Merged, NonZero, Not, Sum, Text, Tree, Value, When
+from symphony_charts.chart.tree import Helper, Let, Merged, NonZero, Not, Sum, Text, Tree, Value, When, optional
 from symphony_charts.errors import Problem
 
 # The NetworkPolicy of `svc` would block services, tests and load balancers.
@@ -53,8 +53,8 @@ class Volcano(Kind):
         tasks = [with_group(group, self._task(draft, group)) for group in draft.finite]
         spec = {
             "schedulerName": "volcano",
-            "queue": When(".Values.workload.queue", Value(".Values.workload.queue", is_text=True)),
-            "priorityClassName": When("$class", Value("$class", is_text=True)),
+            "queue": optional(".Values.workload.queue"),
+            "priorityClassName": optional("$class"),
             "minAvailable": Sum(tuple(pods.least(group) for group in draft.finite)),
             **self._success(draft),
             "maxRetry": _failures(draft),
@@ -67,7 +67,7 @@ class Volcano(Kind):
             "metadata": workload_metadata(draft, Text("{$fullname}-{$run}"), {}, run="$run"),
             "spec": spec,
         }
-        whole = When(Either(tuple(runs(group) for group in draft.finite)), job)
+        whole = when_any(draft.finite, job)
         return [Let("$class", "commonPriorityClass", with_retries(draft, whole))]
 
     def _success(self, draft: Draft) -> dict[str, Tree]:
@@ -76,7 +76,7 @@ class Volcano(Kind):
         if not draft.ended or list(draft.done.values()) != ending or len(ending) == 1:
             return {}
         count = Sum(tuple((f"{group.path}.replicas",) for group in ending))
-        return {"minSuccess": When(Either(tuple(runs(group) for group in ending)), count)}
+        return {"minSuccess": when_any(ending, count)}
 
     def _plugins(self) -> dict[str, Tree]:
         return {**_PLUGINS, **{name: list(words) for name, words in self.workload.volcano.plugins.items()}}

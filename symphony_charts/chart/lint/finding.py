@@ -50,12 +50,16 @@ def pods_in(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
             yield f"{title(item)}.{found[0]}", found[1]
 
 
+def containers_of(spec: dict[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield each init container and container of a pod's `spec`, with its path in the pod."""
+    for kind in ("initContainers", "containers"):
+        yield from ((f"spec.{kind}.{member.get('name')}", member) for member in maps(spec, kind))
+
+
 def containers_in(objects: Objects) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield the path of each container and init container, and the container itself."""
     for path, pod in pods_in(objects):
-        for kind in ("initContainers", "containers"):
-            for member in maps(sub(pod, "spec"), kind):
-                yield f"{path}spec.{kind}.{member.get('name')}", member
+        yield from ((f"{path}{where}", member) for where, member in containers_of(sub(pod, "spec")))
 
 
 def running(chart: BuiltChart, values: Mapping[str, Any]) -> list[Group]:
@@ -77,9 +81,9 @@ def to_sarif(
 ) -> dict[str, object]:
     """Return the SARIF log of findings, each with its file; `line_of` returns the line of a path in a file."""
     results: list[dict[str, object]] = []
-    rules: dict[str, None] = {}
+    rules: set[str] = set()
     for file, finding in findings:
-        rules[finding.rule] = None
+        rules.add(finding.rule)
         text = finding.what + (f"; {finding.next}" if finding.next else "")
         location: dict[str, object] = {"artifactLocation": {"uri": file}}
         line = line_of(file, finding.path)

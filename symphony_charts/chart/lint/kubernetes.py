@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema_rs
 
-from symphony_charts.chart.lint.finding import Finding, Objects, error, pod_of, title
+from symphony_charts.chart.lint.finding import Finding, Objects, containers_of, error, pod_of, title
 from symphony_charts.errors import SpecError
 from symphony_charts.formats.data import maps, sub
 from symphony_charts.system.package_data import table, tables
@@ -30,7 +30,7 @@ def version_for(objects: Objects) -> str:
     kinds = {f"{item.get('apiVersion')}/{item.get('kind')}" for item in objects}
     built_in = {kind for kind in kinds if kind.rpartition("/")[0].rpartition("/")[0] in _CORE_GROUPS}
     later = VERSIONS[VERSIONS.index(DEFAULT_VERSION) :]
-    return next((version for version in later if built_in <= set(_schemas(version)["kinds"])), DEFAULT_VERSION)
+    return next((version for version in later if built_in <= set(_read(f"v{version}")["kinds"])), DEFAULT_VERSION)
 
 
 def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def check_schemas(objects: Objects, version: str = DEFAULT_VERSION) -> Iterator[
 def _unknown(item: dict[str, object], kind: str, version: str) -> Finding:
     api, _, name = kind.rpartition("/")
     what = f"{title(item)}: no such kind in Kubernetes {version}: {api} {name}"
-    having = [other for other in VERSIONS if kind in _schemas(other)["kinds"]]
+    having = [other for other in VERSIONS if kind in _read(f"v{other}")["kinds"]]
     step = f"Kubernetes {' and '.join(having)} has it: --kube-version {having[0]}" if having else ""
     return error("schema", title(item), what, step)
 
@@ -69,34 +69,30 @@ def _duplicates(item: dict[str, object]) -> Iterator[Finding]:
         return
     prefix, pod = found
     spec = sub(pod, "spec")
-    members = [*maps(spec, "initContainers"), *maps(spec, "containers")]
-    lists = [("containers", members, "name"), ("volumes", maps(spec, "volumes"), "name")]
-    for member in members:
-        lists.append((f"containers.{member.get('name')}.env", maps(member, "env"), "name"))
-        lists.append((f"containers.{member.get('name')}.volumeMounts", maps(member, "volumeMounts"), "mountPath"))
-        lists.append((f"containers.{member.get('name')}.ports", maps(member, "ports"), "containerPort"))
+    members = list(containers_of(spec))
+    lists = [
+        ("spec.containers", [member for _, member in members], "name"),
+        ("spec.volumes", maps(spec, "volumes"), "name"),
+    ]
+    for where, member in members:
+        for field, key in (("env", "name"), ("volumeMounts", "mountPath"), ("ports", "containerPort")):
+            lists.append((f"{where}.{field}", maps(member, field), key))
     for where, entries, key in lists:
         names = [entry.get(key) for entry in entries]
         for name in sorted({str(name) for name in names if names.count(name) > 1}):
-            path = f"{title(item)}.{prefix}spec.{where}"
-            yield error("duplicate", path, f"{key} {name} is here more than once")
+            yield error("duplicate", f"{title(item)}.{prefix}{where}", f"{key} {name} is here more than once")
 
 
 @cache
-def _schemas(version: str) -> dict[str, dict[str, object]]:
-    loaded: dict[str, dict[str, object]] = _read(f"v{version}.json.gz")
-    return loaded
-
-
 def _read(name: str) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(gzip.decompress(table(f"{_SCHEMAS}/{name}")))
+    content: dict[str, Any] = json.loads(gzip.decompress(table(f"{_SCHEMAS}/{name}.json.gz")))
     return content
 
 
 @cache
 def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator, ...]:
     """Return the compiled schemas of a kind. Compiling takes milliseconds, so compile used kinds only."""
-    schemas = _schemas(version)
+    schemas = _read(f"v{version}")
     name = schemas["kinds"].get(kind)
     if isinstance(name, str):
         found: list[dict[str, object]] = [{"$ref": f"#/definitions/{name}", "definitions": schemas["definitions"]}]
@@ -107,6 +103,6 @@ def _validators(version: str, kind: str) -> tuple[jsonschema_rs.Draft7Validator,
 
 def _foreign(kind: str) -> Iterator[dict[str, object]]:
     stem = kind.replace("/", "_")
-    for name in tables(_SCHEMAS):
-        if name.removesuffix(".json.gz").partition("@")[0] == stem:
+    for name in (file.removesuffix(".json.gz") for file in tables(_SCHEMAS)):
+        if name.partition("@")[0] == stem:
             yield _read(name)["schema"]

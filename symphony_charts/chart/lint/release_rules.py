@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart
 from symphony_charts.chart.build.conductor import is_conducted
-from symphony_charts.chart.build.draft import Draft, Group, dials_of, is_device
+from symphony_charts.chart.build.draft import Draft, Group, dials_of
 from symphony_charts.chart.build.services import exposure
 from symphony_charts.chart.evaluate import printed
 from symphony_charts.chart.lint.finding import Finding, error, info, running, warning
@@ -16,6 +17,7 @@ from symphony_charts.formats.data import maps, sub
 from symphony_charts.kinds.registry import KINDS, runs_on
 from symphony_charts.spec.model import Process
 from symphony_charts.spec.pods import ProcessRef, Service
+from symphony_charts.spec.sources import DeviceVolume
 from symphony_charts.spec.variable_names import not_handed_on, shell_script
 from symphony_charts.spec.workload import GANGS_OF_PODS, Workload
 
@@ -49,7 +51,8 @@ def check_release(chart: BuiltChart, values: Mapping[str, Any]) -> Iterator[Find
             yield from _process(draft, group, name, process, path)
         yield from _group(draft, group, groups, values)
     if draft.kind.fails_when_evicted:
-        yield _evictions(draft)
+        what = f"with kind {draft.kind.name}, a pod that its node or the scheduler evicts has failed"
+        yield info("evictions", "workload.kind", what, "use jobs, jobset or argo where nodes come and go")
     yield from _shared_retries(draft, groups, values)
     for severity, rule, problem in draft.kind.findings(draft, groups, values):
         yield Finding(rule=rule, severity=severity, path=problem.path, what=problem.what, next=problem.next)
@@ -125,24 +128,17 @@ def _container(values: Mapping[str, Any], path: str) -> Iterator[Finding]:
 def _process(draft: Draft, group: Group, name: str, process: Process, path: str) -> Iterator[Finding]:
     over = process.container_overlay
     of_pod = maps(sub(group.pod.settings.pod_overlay, "spec"), "containers")
-    overlays = [(f"{path}.container_overlay", over)]
-    overlays += [(f"groups.{group.name}.pod_overlay", item) for item in of_pod if item.get("name") == name]
-    for place, overlay in overlays:
+    of_this = [(f"groups.{group.name}.pod_overlay", item) for item in of_pod if item.get("name") == name]
+    for place, overlay in [(f"{path}.container_overlay", over), *of_this]:
         if maps(overlay, "envFrom"):
             what = "`envFrom` of an overlay replaces that of the chart, so the process lacks SYMPH_* variables"
             yield warning("addresses", f"{place}.envFrom", what, "use `env`: NAME: {secret: SECRET, key: KEY}")
     for index, mount in enumerate(process.mounts):
         is_privileged = sub(over, "securityContext").get("privileged", True) is True
-        if is_device(draft.experiment.volumes[mount.volume]) and is_privileged:
+        if isinstance(draft.experiment.volumes[mount.volume], DeviceVolume) and is_privileged:
             what = "a device of the node makes the container privileged"
             step = "use a device plugin if there is one"
             yield warning("privileged-device", f"{path}.mounts[{index}]", what, step)
-
-
-def _evictions(draft: Draft) -> Finding:
-    what = f"with kind {draft.kind.name}, a pod that its node or the scheduler evicts has failed"
-    step = "use jobs, jobset or argo where nodes come and go"
-    return info("evictions", "workload.kind", what, step)
 
 
 def _shared_retries(draft: Draft, groups: Sequence[Group], values: Mapping[str, Any]) -> Iterator[Finding]:
@@ -155,6 +151,8 @@ def _shared_retries(draft: Draft, groups: Sequence[Group], values: Mapping[str, 
                 step = "use jobs, jobset or argo: each replica has its own"
                 yield warning("retries-together", f"groups.{group.name}.retries", what, step)
 
+
+_unread = partial(warning, "unread")
 
 # Settings of an exposed service: the spec field, the value, and the types of exposure that read it.
 _EXPOSED: Sequence[tuple[str, str, tuple[str, ...]]] = (
@@ -183,9 +181,8 @@ def _workload(draft: Draft, *, has_pod_groups: bool) -> Iterator[Finding]:
     usual, workload = Workload(), draft.experiment.workload
     kind, gang = workload.kind, workload.gang
     for name in KINDS:
-        if name != kind and getattr(workload, name.replace("-", "_"), None) != getattr(
-            usual, name.replace("-", "_"), None
-        ):
+        field = name.replace("-", "_")
+        if name != kind and getattr(workload, field, None) != getattr(usual, field, None):
             step = f"set `kind: {name}`, or leave it out"
             yield _unread(f"workload.{name}", f"kind {kind} reads none of it", step)
     if workload.gang_scope and not has_pod_groups:
@@ -233,7 +230,3 @@ def _service(draft: Draft, service: Service, values: Mapping[str, Any]) -> Itera
         else:
             step = f"expose the service as {' or '.join(types)}, or leave it out"
             yield _unread(path, f"exposure as {type_} does not read it", step)
-
-
-def _unread(path: str, what: str, step: str) -> Finding:
-    return warning("unread", path, what, step)

@@ -84,21 +84,15 @@ def check_security(objects: Objects, level: Level) -> Iterator[Finding]:
 def check_rights(objects: Objects) -> Iterator[Finding]:
     """Yield kinds of objects that Argo CD's project, and so `symph publish`, refuses; helm installs them."""
     refused = refused_kinds(objects)
-    for kinds, reason, step in (
-        (
-            [kind for kind in refused if kind != "AggregatorConfig"],
-            "who writes here could give rights",
-            "make the account by hand, and name it: `service_account`, or workload.argo.service_account of a Workflow",
-        ),
-        (
-            [kind for kind in refused if kind == "AggregatorConfig"],
-            "it is that of the whole cluster",
-            "set `replicas: 0` of the aggregator, and apply its AggregatorConfig by hand once: symph render",
-        ),
-    ):
-        if kinds:
-            what = f"the project in Argo CD takes no {', '.join(kinds)} from Git: {reason}"
-            yield warning("rights", "workload", what, step)
+    rights = [kind for kind in refused if kind != "AggregatorConfig"]
+    if rights:
+        what = f"the project in Argo CD takes no {', '.join(rights)} from Git: anyone who can push could grant rights"
+        step = "make the account by hand and name it: `service_account`, or workload.argo.service_account of a Workflow"
+        yield warning("rights", "workload", what, step)
+    if "AggregatorConfig" in refused:
+        what = "the project in Argo CD takes no AggregatorConfig from Git: it configures the whole cluster"
+        step = "set `replicas: 0` of the aggregator, and apply its AggregatorConfig by hand once: symph render"
+        yield warning("rights", "workload", what, step)
 
 
 def refused_kinds(objects: Iterable[Mapping[str, object]]) -> list[str]:

@@ -11,6 +11,7 @@ from symphony_charts.chart.lint.finding import (
     Finding,
     Objects,
     containers_in,
+    containers_of,
     error,
     info,
     pod_of,
@@ -141,32 +142,35 @@ def _load_balancer(item: dict[str, object], spec: dict[str, object]) -> Iterator
 
 def check_references(objects: Objects) -> Iterator[Finding]:
     """Yield a finding for each reference to a missing object, or to one that must exist in the namespace."""
-    names = {(str(item.get("kind")), str(sub(item, "metadata").get("name"))) for item in objects}
+    held: dict[tuple[str, str], set[str]] = {}
+    for item in objects:
+        keys = {key for field in ("data", "binaryData", "stringData") for key in sub(item, field)}
+        held.setdefault((str(item.get("kind")), str(sub(item, "metadata").get("name"))), set()).update(keys)
     pods = [(item, *found) for item in objects if (found := pod_of(item)) is not None]
     for item, path, pod in pods:
-        yield from _pod_references(f"{title(item)}.{path}", sub(pod, "spec"), names, objects)
+        yield from _pod_references(f"{title(item)}.{path}", sub(pod, "spec"), held)
     templates = [(sub(pod, "metadata", "labels"), sub(pod, "spec")) for item, _, pod in pods if item["kind"] != "Pod"]
     for item in objects:
         if item.get("kind") == "Service":
             yield from _service(item, templates)
 
 
-def _pod_references(
-    path: str, spec: dict[str, object], names: set[tuple[str, str]], objects: Objects
-) -> Iterator[Finding]:
+def _pod_references(path: str, spec: dict[str, object], held: Mapping[tuple[str, str], set[str]]) -> Iterator[Finding]:
+    """Yield faulty references of a pod; `held` has the keys of each object by its kind and name."""
     volumes = {str(volume.get("name")) for volume in maps(spec, "volumes")}
     for kind, name, keys, where in _mentioned(spec):
         place = f"{path}{where}"
-        if (kind, name) in names:
-            yield from _keys(objects, kind, name, keys, place)
+        if (kind, name) in held:
+            absent = [key for key in keys if key not in held[kind, name]]
+            yield from (error("reference", place, f"{kind} {name} has no key {key}") for key in absent)
         else:
             what = f"{kind} {name} must exist in the namespace" + (f", with {', '.join(keys)}" if keys else "")
             yield info("needs", place, what)
-    for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
+    for where, member in containers_of(spec):
         for mount in maps(member, "volumeMounts"):
             if str(mount.get("name")) not in volumes:
                 what = f"mounts volume {mount.get('name')}, which the pod does not have"
-                yield error("reference", f"{path}spec.containers.{member.get('name')}", what)
+                yield error("reference", f"{path}{where}", what)
 
 
 def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], str]]:
@@ -177,8 +181,7 @@ def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], s
             if source_ and not source_.get("optional"):
                 keys = [str(entry.get("key")) for entry in maps(source_, "items")]
                 yield kind, str(source_.get(field)), keys, f"spec.volumes.{volume.get('name')}"
-    for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]:
-        where = f"spec.containers.{member.get('name')}"
+    for where, member in containers_of(spec):
         for entry in maps(member, "envFrom"):
             for kind, source in (("ConfigMap", "configMapRef"), ("Secret", "secretRef")):
                 if sub(entry, source) and not sub(entry, source).get("optional"):
@@ -190,16 +193,6 @@ def _mentioned(spec: dict[str, object]) -> Iterator[tuple[str, str, list[str], s
                     yield kind, str(source_.get("name")), [str(source_.get("key"))], f"{where}.env.{entry.get('name')}"
     for entry in maps(spec, "imagePullSecrets"):
         yield "Secret", str(entry.get("name")), [], "spec.imagePullSecrets"
-
-
-def _keys(objects: Objects, kind: str, name: str, keys: list[str], place: str) -> Iterator[Finding]:
-    held: set[str] = set()
-    for item in objects:
-        if (item.get("kind"), sub(item, "metadata").get("name")) == (kind, name):
-            held |= set(sub(item, "data")) | set(sub(item, "binaryData")) | set(sub(item, "stringData"))
-    for key in keys:
-        if key not in held:
-            yield error("reference", place, f"{kind} {name} has no key {key}")
 
 
 def _service(
@@ -217,7 +210,7 @@ def _service(
     open_ports = [
         port.get(key)
         for spec in fitting
-        for member in [*maps(spec, "initContainers"), *maps(spec, "containers")]
+        for _, member in containers_of(spec)
         for port in maps(member, "ports")
         for key in ("containerPort", "name")
         if key in port
@@ -237,11 +230,10 @@ def check_resources(objects: Objects) -> Iterator[Finding]:
     for where, pod in pods_in(objects):
         spec = sub(pod, "spec")
         sizes = _sizes_in_memory(spec)
-        for kind in ("initContainers", "containers"):
-            for member in maps(spec, kind):
-                path = f"{where}spec.{kind}.{member.get('name')}.resources"
-                yield from _resources(sub(member, "resources"), path)
-                yield from _in_memory(member, sizes, path)
+        for place, member in containers_of(spec):
+            path = f"{where}{place}.resources"
+            yield from _resources(sub(member, "resources"), path)
+            yield from _in_memory(member, sizes, path)
         yield from _resources(sub(spec, "resources"), f"{where}spec.resources")
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from symphony_charts.chart.build import pods
 from symphony_charts.chart.build.data import account_with_rights, metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, with_names
-from symphony_charts.chart.build.pods import job_spec, marks, runs, selector
+from symphony_charts.chart.build.pods import job_spec, marks, runs, selector, when_any
 from symphony_charts.chart.tree import Call, Either, Entries, Helper, Include, Let, Merged, Not, Text, Tree, Value, When
 from symphony_charts.errors import Problem
 from symphony_charts.formats import yaml_write
@@ -80,7 +80,7 @@ class Argo(Kind):
         elif self._is_submitted:
             # Helm creates a Workflow before its template, so it cannot refer to the template.
             made.append(_object("Workflow", Text("{$fullname}-{$run}"), spec))
-        return [When(Either(tuple(runs(group) for group in draft.finite)), made)]
+        return [when_any(draft.finite, made)]
 
     def fixed(self, draft: Draft, group: Group) -> Mapping[str, Tree]:
         """Return the whole Job spec: the running workflow contains it."""
@@ -178,7 +178,7 @@ class Argo(Kind):
         done = list(draft.done.values())
         if draft.ended:
             # The hook also runs after a failure, and in workflows that reference this template.
-            hooks = When(Either(tuple(runs(group) for group in done)), {"exit": {"template": "rest"}})
+            hooks = when_any(done, {"exit": {"template": "rest"}})
             task = {"name": "run", "template": "groups", "dependencies": ["clear"], "hooks": hooks}
             tasks.append({**task, **_passed("inputs", sorted(self.settings.parameters))})
         else:
@@ -189,7 +189,7 @@ class Argo(Kind):
                 steps = zip(done, after, strict=True)
                 after = Merged([When(runs(group), step) for group, step in steps], is_sure=True)
             rest = {"name": "rest", "template": "rest", "dependencies": after}
-            tasks.append(When(Either(tuple(runs(group) for group in done)), rest))
+            tasks.append(when_any(done, rest))
         return {
             "name": "experiment",
             **self._parameters("inputs"),

@@ -16,9 +16,8 @@ import msgspec
 
 from symphony_charts.chart.build.data import annotated, metadata
 from symphony_charts.chart.build.draft import Draft, Group, Kind, Peers
-from symphony_charts.chart.build.pods import runs, with_group
+from symphony_charts.chart.build.pods import when_any, with_group
 from symphony_charts.chart.tree import (
-    Either,
     Helper,
     Join,
     Let,
@@ -27,7 +26,6 @@ from symphony_charts.chart.tree import (
     Text,
     Tree,
     Value,
-    When,
     function_of,
     go_path,
 )
@@ -149,7 +147,7 @@ class DIJob(Kind):
         made: list[Tree] = []
         if members:
             objects = [self._job(draft, members), *([_pod_service()] if self.operator == "v1.1.0" else [])]
-            made.append(When(Either(tuple(runs(group) for group in members)), objects))
+            made.append(when_any(members, objects))
         made += [with_group(group, self._aggregator(draft, group)) for group in groups if self._is_apart(group)]
         return made
 

@@ -19,7 +19,7 @@ def cluster_of(pools: Sequence[Pool], demands: Sequence[Demand]) -> Cluster:
         return cluster
 
     def is_possible(demand: Demand, node: int) -> bool:
-        pool, labels = cluster.pools[cluster.classes[node].pool], cluster.classes[node].labels
+        pool, labels = cluster.pool_of(node), cluster.classes[node].labels
         return not (slice_fault(demand, pool)[0] or sharing_fault(demand.shape, pool, labels)[0])
 
     return cluster.restricted(is_possible)
@@ -53,7 +53,7 @@ def is_whole(cluster: Cluster, demand: int) -> bool:
     if not cluster.demands[demand].shape.amount(TPU):
         return True
     rooms = cluster.fits[demand]
-    on_slices = [node for node in rooms if cluster.pools[cluster.classes[node].pool].is_multi_host]
+    on_slices = [node for node in rooms if cluster.pool_of(node).is_multi_host]
     if not on_slices:
         return True
     if len(on_slices) < len(rooms) or len(cluster.demands[demand].members) > 1:

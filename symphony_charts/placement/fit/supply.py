@@ -141,6 +141,14 @@ class Cluster:
         """Return True if pods of `demand` may take room on one of these node classes."""
         return any(not found.keys().isdisjoint(nodes) for found in (self.fits[demand], self.maybe[demand]))
 
+    def pool_of(self, node: int) -> Pool:
+        """Return the pool of a node class."""
+        return self.pools[self.classes[node].pool]
+
+    def pools_of(self, nodes: Iterable[int]) -> list[int]:
+        """Return the numbers of the pools of these node classes."""
+        return sorted({self.classes[node].pool for node in nodes})
+
     def nodes_in(self, classes: Iterable[int]) -> int:
         """Return the number of nodes in these classes."""
         return sum(self.classes[node].count for node in classes)

@@ -51,7 +51,7 @@ def empty_of(demands: Sequence[Demand]) -> tuple[Demand, ...]:
 def grown(system: Sequence[Demand], cluster: Cluster, packing: Packing) -> list[Demand]:
     """Return the demands with the number of pods that the nodes of a packing of the `cluster` need."""
     nodes = sum(filled.count for filled in packing.nodes)
-    cores = sum(cluster.pools[cluster.classes[filled.node].pool].vcpu * filled.count for filled in packing.nodes)
+    cores = sum(cluster.pool_of(filled.node).vcpu * filled.count for filled in packing.nodes)
     by_name = {_PREFIX + pods.name: pods.count(nodes, cores) for pods in CLUSTER_PODS}
     return [
         Demand(demand.shape, [(name, by_name.get(name, count)) for name, count in demand.members]) for demand in system

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Literal
 
 from symphony_charts.formats.names import nearest
@@ -73,16 +74,15 @@ def _bounded(cluster: Cluster, group: Group, verdict: Verdict) -> Group:
 
 
 def _uncertainties(cluster: Cluster, demand: int) -> Iterator[tuple[str, Uncertainty]]:
-    numbers = sorted({cluster.classes[node].pool for node in cluster.fits[demand]})
-    for number in numbers or range(len(cluster.pools)):
+    for number in cluster.pools_of(cluster.fits[demand]) or range(len(cluster.pools)):
         pool = cluster.pools[number]
         yield from ((pool.name, each) for each in pool.uncertainties)
 
 
 def _without(cluster: Cluster, weights: Collection[str]) -> Cluster:
     """Return the cluster without pools that have uncertainties of these weights."""
-    doubtful = [any(each.weight in weights for each in pool.uncertainties) for pool in cluster.pools]
-    return cluster.restricted(lambda _, node: not doubtful[cluster.classes[node].pool]) if any(doubtful) else cluster
+    is_certain = [all(each.weight not in weights for each in pool.uncertainties) for pool in cluster.pools]
+    return cluster.restricted(lambda _, node: is_certain[cluster.classes[node].pool])
 
 
 _KINDS = {"label": "with other labels", "taint": "tainted", "size": "too small"}
@@ -99,34 +99,30 @@ def amount_text(resource: str, amount: int) -> str:
     return f"{amount} {name}"
 
 
-def obstacles(shape: Shape, pool: Pool) -> list[tuple[str, str]]:
-    """Return all reasons (kind, text) that keep a pod off an empty node of the pool; kinds are label, taint, size."""
-    reasons: list[tuple[str, str]] = []
+def obstacles(shape: Shape, pool: Pool) -> Iterator[tuple[str, str]]:
+    """Yield all reasons (kind, text) that keep a pod off an empty node of the pool; kinds are label, taint, size."""
     for key, value in shape.selector:
         if pool.leaves_open(key):
-            reasons.append(("label", f"its label {key} is unknown"))
+            yield "label", f"its label {key} is unknown"
         elif pool.labels.get(key) != value:
             has = pool.labels.get(key)
-            reasons.append(("label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"))
+            yield "label", f"label {key} is {has}, not {value}" if has else f"no label {key}={value}"
     open_labels = _open_labels(shape, pool)
     if not labels_match({}, shape.affinity, pool.labels, assumed=open_labels):
-        reasons.append(("label", "node affinity does not match"))
+        yield "label", "node affinity does not match"
     elif not labels_match({}, shape.affinity, pool.labels, ruled_out=open_labels):
-        reasons.append(("label", f"node affinity depends on unknown labels: {', '.join(open_labels)}"))
-    taint = untolerated_taint(shape.tolerations, pool.taints)
-    if taint:
-        reasons.append(("taint", f"taint {taint} is not tolerated"))
+        yield "label", f"node affinity depends on unknown labels: {', '.join(open_labels)}"
+    if taint := untolerated_taint(shape.tolerations, pool.taints):
+        yield "taint", f"taint {taint} is not tolerated"
     usable = pool.usable
     for resource, amount in shape.requests:
         if amount > usable.get(resource, 0):
             offered = amount_text(resource, usable.get(resource, 0))
-            reasons.append(("size", f"needs {amount_text(resource, amount)}, a node offers {offered}"))
-    shared = sharing_fault(shape, pool, pool.labels)[0]
-    if shared:
-        reasons.append(("size", shared))
+            yield "size", f"needs {amount_text(resource, amount)}, a node offers {offered}"
+    if shared := sharing_fault(shape, pool, pool.labels)[0]:
+        yield "size", shared
     if pool.max_nodes < 1:
-        reasons.append(("size", "its max_nodes is 0"))
-    return reasons
+        yield "size", "its max_nodes is 0"
 
 
 def _open_labels(shape: Shape, pool: Pool) -> list[str]:
@@ -137,15 +133,14 @@ def why_not(cluster: Cluster, demand: int) -> tuple[str, str]:
     """Return the smallest reason why no node can hold a pod of `demand`, with counts of pools, and a fix."""
     why, fix = _smallest_reason(cluster, demand)
     pools, shape = cluster.pools, cluster.demands[demand].shape
-    kinds = Counter(kind for pool in pools for kind, _ in obstacles(shape, pool)[:1])
+    kinds = Counter(kind for pool in pools for kind, _ in islice(obstacles(shape, pool), 1))
     counted = ", ".join(f"{kinds[kind]} {words}" for kind, words in _KINDS.items() if kinds[kind])
     return why + (f" ({len(pools)} pools: {counted})" if len(kinds) > 1 else ""), fix
 
 
 def _smallest_reason(cluster: Cluster, demand: int) -> tuple[str, str]:
     shape = cluster.demands[demand].shape
-    numbers = sorted({cluster.classes[node].pool for node in cluster.allowed[demand]})
-    open_pools = [cluster.pools[number] for number in numbers]
+    open_pools = [cluster.pools[number] for number in cluster.pools_of(cluster.allowed[demand])]
     faults = [slice_fault(cluster.demands[demand], pool) for pool in open_pools]
     faults += (sharing_fault(shape, pool, pool.labels) for pool in open_pools)
     if fault := next((fault for fault in faults if fault[0]), None):
@@ -221,10 +216,10 @@ def why_left_over(cluster: Cluster, demand: int, missing: int) -> tuple[str, str
     if demand in cluster.anti_affine[demand]:
         nodes = cluster.nodes_in(rooms)
         return f"needs {count} nodes, one per pod; there are {nodes}", "use fewer replicas, or more nodes"
-    best = max(rooms, key=lambda node: (rooms[node], cluster.pools[cluster.classes[node].pool].name))
-    pool = cluster.pools[cluster.classes[best].pool]
+    best = max(rooms, key=lambda node: (rooms[node], cluster.pool_of(node).name))
+    pool = cluster.pool_of(best)
     more = -(-missing // rooms[best])
-    names = sorted({cluster.pools[cluster.classes[node].pool].name for node in rooms})
+    names = sorted({cluster.pool_of(node).name for node in rooms})
     if len(names) == 1:
         full = f"{pool.name} is full at its maximum of {pool.max_nodes} node{'s' * (pool.max_nodes != 1)}"
     else:

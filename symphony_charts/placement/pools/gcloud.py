@@ -36,7 +36,6 @@ def read_cluster(cluster: Fields, catalog: Catalog) -> Pools:
 def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | None = None) -> Pool | None:
     """Return the pool of a NodePool of GKE's API; None if it lacks a name or a known machine type."""
     cluster = cluster or ClusterSettings()
-    config = pool.block("config")
     name = pool.text("name", required=True)
     zones = tuple(pool.texts("locations")) or cluster.zones
     settings = read_node_config(pool, name, zones, cluster, in_camel_case)
@@ -48,8 +47,7 @@ def read_node_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings | No
     if not zones and not pool.block("autoscaling").number("totalMaxNodeCount"):
         text = "its zones are not set: symph counts one, and there may be more"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
-    settings = replace(settings, uncertainties=tuple(uncertainties))
-    return make_pool(settings, catalog, Fields({}, config.at("machineType"), pool.faults)) if name else None
+    return make_pool(replace(settings, uncertainties=tuple(uncertainties)), catalog)
 
 
 def read_machine_types(items: Iterable[Fields], catalog: Catalog) -> Iterator[Machine]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from symphony_charts.formats.field_reader import Fields
 from symphony_charts.formats.names import nearest
 from symphony_charts.placement.allocatable import Amounts, NodeSpec, allocatable, system_profile
 from symphony_charts.placement.catalog import Catalog, Machine, gpu_matches, slice_hosts
@@ -16,20 +15,22 @@ from symphony_charts.placement.pools.node_config import NodePoolConfig
 from symphony_charts.placement.pools.pool import GKE_POOL_LABEL, ZONE, Pool, Taint, Tpu, Uncertainty, is_zone
 
 
-def make_pool(config: NodePoolConfig, catalog: Catalog, machine_field: Fields) -> Pool | None:
-    """Return the pool of `config`; None, with a fault at `machine_field`, if its machine type is unknown."""
+def make_pool(config: NodePoolConfig, catalog: Catalog) -> Pool | None:
+    """Return the pool of `config`; None if it has no name, or, with a fault, if its machine type is unknown."""
+    if not config.name:
+        return None
     machine = catalog.get(config.machine_type or "e2-medium")
     if not config.machine_type:
         machine = _machine_of_labels(config) or machine
     if machine is None:
         near = nearest(config.machine_type, catalog.machines)
         hint = f'did you mean "{near}"? ' * bool(near) + "add what gcloud lists: symph catalog refresh FILE"
-        machine_field.fault(f'unknown machine type "{config.machine_type}"', "", hint)
+        config.machine_field.fault(f'unknown machine type "{config.machine_type}"', "", hint)
         return None
     gpu_type, gpus = config.gpu_type or machine.gpu, config.gpu_count or machine.gpus
     for what, hint in _device_faults(machine, config.gpu_type, config.gpu_count, config.gpu_partition):
-        machine_field.fault(what, "", hint)
-    tpu = _tpu(config, machine, machine_field)
+        config.machine_field.fault(what, "", hint)
+    tpu = _tpu(config, machine)
     most = min(config.max_nodes, config.cluster.reservations.get(config.reservation, config.max_nodes))
     node = _node_spec(config, machine)
     offer = allocatable(node) | _devices(config, machine, gpus) | config.hugepages
@@ -134,14 +135,14 @@ def _devices(config: NodePoolConfig, machine: Machine, gpus: int) -> Amounts:
     return devices
 
 
-def _tpu(config: NodePoolConfig, machine: Machine, machine_field: Fields) -> Tpu | None:
+def _tpu(config: NodePoolConfig, machine: Machine) -> Tpu | None:
     if not machine.chips:
         return None
     topology = config.tpu_topology or machine.topology
     try:
         hosts = slice_hosts(topology, machine.chips)
     except ValueError as error:
-        machine_field.fault(str(error))
+        config.machine_field.fault(str(error))
         hosts = 1
     return Tpu(type=machine.tpu, topology=topology, chips=machine.chips, hosts=hosts)
 

@@ -175,11 +175,15 @@ def _node_counts(pool: Fields, zones: int, key: Callable[[str], str]) -> tuple[i
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePoolConfig:
-    """One node pool as configured; node counts are for the whole pool."""
+    """One node pool as configured; node counts are for the whole pool.
+
+    `machine_field` is the place of its machine type in the file, at which faults of the machine are reported.
+    """
 
     name: str
     source: str
     machine_type: str
+    machine_field: Fields
     image: str = ""
     disk_type: str = ""
     disk_gib: int = 100
@@ -265,6 +269,7 @@ def read_node_config(
         name=name,
         source=pool.faults.source(pool.path),
         machine_type=config.text(key("machine_type")),
+        machine_field=Fields({}, config.at(key("machine_type")), pool.faults),
         labels=labels,
         zones=zones,
         min_nodes=low,

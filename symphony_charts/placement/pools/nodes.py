@@ -7,7 +7,7 @@ node, and the DaemonSets give the system load of a new node.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from symphony_charts.errors import SpecError
@@ -205,7 +205,7 @@ def _make_pool(
         gpu_type=gpu_type,
         gpus=gpus,
         attached_gpus=gpus if machine and not machine.gpus else 0,
-        tpu=_tpu(labels, chips),
+        tpu=_tpu(labels, chips, faults),
         placement=labels.get("cloud.google.com/placement-policy-name", ""),
         reservation=labels.get("cloud.google.com/reservation-name", ""),
         selector=(label, name) if label else None,
@@ -232,16 +232,18 @@ def _provisioning(labels: Mapping[str, str]) -> Provisioning:
     return next((kind for kind in kinds if labels.get(f"cloud.google.com/gke-{kind}") == "true"), "standard")
 
 
-def _tpu(labels: Mapping[str, str], chips: int) -> Tpu | None:
-    topology = labels.get("cloud.google.com/gke-tpu-topology", "")
+def _tpu(labels: Mapping[str, str], chips: int, faults: Faults) -> Tpu | None:
+    label = "cloud.google.com/gke-tpu-topology"
+    topology = labels.get(label, "")
     if not chips or not topology:
         return None
-    return Tpu(
-        type=labels.get("cloud.google.com/gke-tpu-accelerator", ""),
-        topology=topology,
-        chips=chips,
-        hosts=slice_hosts(topology, chips),
-    )
+    try:
+        hosts = slice_hosts(topology, chips)
+    except ValueError as error:
+        faults.add(str(error), label)
+        return None
+    kind = labels.get("cloud.google.com/gke-tpu-accelerator", "")
+    return Tpu(type=kind, topology=topology, chips=chips, hosts=hosts)
 
 
 ELSEWHERE = "elsewhere"
@@ -255,6 +257,8 @@ def with_system_amounts(pools: Pools, text: str) -> Pools:
     """
     if text == ELSEWHERE:
         return replace(pools, workloads=())
+    if "=" not in text:
+        raise SpecError.one(f"--system {text}: it is neither a file nor amounts", next=_NEXT)
     amounts: Amounts = {}
     for part in text.split(","):
         name, _, value = part.partition("=")
@@ -267,18 +271,15 @@ def with_system_amounts(pools: Pools, text: str) -> Pools:
     return replace(pools, pools=tuple(_with(pool, {**pool.system, **amounts}) for pool in pools.pools))
 
 
-def with_system_objects(pools: Pools, data: object, name: str) -> Pools:
-    """Return `pools` with a list's DaemonSets subtracted from their nodes, and its Deployments once for the cluster.
+def with_system_objects(pools: Pools, items: Sequence[Fields], faults: Faults) -> Pools:
+    """Return `pools` with the DaemonSets subtracted from their nodes, and the Deployments once for the cluster.
 
-    Raises SpecError if the list has neither.
+    Raises SpecError if `items` have neither.
     """
-    faults = Faults(file=name)
-    listed = data.get("items", [data]) if isinstance(data, dict) else data if isinstance(data, list) else []
-    items = [Fields.of(item, f"items[{index}]", faults) for index, item in enumerate(listed)]
     daemons = [item for item in items if item.text("kind") == "DaemonSet"]
     deployments = [item.data for item in items if item.text("kind") in ("Deployment", "StatefulSet")]
     if not daemons and not deployments:
-        raise SpecError.one("this file has no DaemonSets or Deployments", at=name, next=_NEXT)
+        raise SpecError.one("this file has no DaemonSets or Deployments", at=faults.file, next=_NEXT)
     changed = pools.pools
     if daemons:
         changed = tuple(_with(pool, daemon_requests(daemons, pool.labels, pool.taints)) for pool in pools.pools)

@@ -92,6 +92,7 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
         name=name,
         source=item.faults.source(item.path),
         machine_type=item.text("machine_type"),
+        machine_field=Fields({}, item.at("machine_type"), item.faults),
         image=item.text("image"),
         disk_gib=item.number("disk_gib", minimum=10) or 100,
         ephemeral_ssds=item.number("local_ssds"),
@@ -113,7 +114,7 @@ def _modelled(item: Fields, name: str, catalog: Catalog) -> Pool | None:
         queued=item.flag("queued"),
         streaming=item.flag("streaming"),
     )
-    pool = make_pool(config, catalog, Fields({}, item.at("machine_type"), item.faults))
+    pool = make_pool(config, catalog)
     selector = _selector(item)
     return replace(pool, selector=selector) if pool is not None and selector else pool
 

@@ -177,8 +177,8 @@ def _read_node_pools(data: object, faults: Faults, catalog: Catalog, _: Mapping[
 
 
 def _read_machine_types(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
-    items = _listed(data if isinstance(data, list) else [data], faults)
-    return Pools(catalog=catalog.extended(read_machine_types(items, catalog), faults.file or "gcloud"))
+    machines = read_machine_types(_listed(data, faults), catalog)
+    return Pools(catalog=catalog.extended(machines, faults.file or "gcloud"))
 
 
 def _read_kubernetes(data: object, faults: Faults, catalog: Catalog, _: Mapping[str, object]) -> Pools:
@@ -265,14 +265,16 @@ def read_pools_file(path: str | Path, *, variables: Mapping[str, object] | None 
 
     `variables` are Terraform's. Raises SpecError for a missing file, and for faults, each with its line.
     """
-    file = Path(path).expanduser()
+    return read_pools(_text_of(path), str(path), variables=variables, catalog=user_catalog())
+
+
+def _text_of(path: str | Path) -> str:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        return Path(path).expanduser().read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise SpecError.one(f"{path} does not exist", next="give a file that describes your node pools") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecError.one(f"cannot read the file of node pools: {error}", at=str(path)) from error
-    return read_pools(text, str(path), variables=variables, catalog=user_catalog())
+        raise SpecError.one(f"cannot read the file: {error}", at=str(path)) from error
 
 
 def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, object] | None = None) -> Pools:
@@ -281,8 +283,11 @@ def read_pool_files(paths: Sequence[str | Path], *, variables: Mapping[str, obje
     return read[0] if len(read) == 1 else merge(read)
 
 
-def apply_system_option(pools: Pools, said: str | None) -> Pools:
+def apply_system_option(pools: Pools, system: str | None) -> Pools:
     """Return `pools` with the `--system` option applied: amounts, ``elsewhere``, or a file of workloads."""
-    if said is None or "=" in said or not Path(said).expanduser().is_file():
-        return pools if said is None else with_system_amounts(pools, said)
-    return with_system_objects(pools, load(Path(said).expanduser().read_text(encoding="utf-8-sig")), said)
+    if system is None:
+        return pools
+    if "=" in system or not Path(system).expanduser().is_file():
+        return with_system_amounts(pools, system)
+    faults = Faults(file=system)
+    return with_system_objects(pools, _items(_parse(_text_of(system), system), "", faults), faults)

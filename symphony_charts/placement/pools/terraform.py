@@ -54,8 +54,7 @@ def pools_of_cluster(cluster: Fields, catalog: Catalog, settings: ClusterSetting
 
 def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name: str = "") -> Pool | None:
     """Return the pool of one attribute map; `name` is set for a cluster's own map, for its default pool."""
-    config = pool.block("node_config")
-    uncertainties = list(unknown_keys(config, "UNKNOWN") if name else unknown_keys(pool, "PACKABLE"))
+    uncertainties = list(unknown_keys(pool.block("node_config"), "UNKNOWN") if name else unknown_keys(pool, "PACKABLE"))
     zones, zone_uncertainties = _where(pool, cluster)
     shown = name or pool.text("name", "name_prefix", required=True)
     settings = read_node_config(pool, shown, zones, cluster, str)
@@ -65,8 +64,7 @@ def read_pool(pool: Fields, catalog: Catalog, cluster: ClusterSettings, *, name:
     if not any(pool.has(key) for key in ("autoscaling", "node_count", "initial_node_count")):
         text = "the number of nodes is not set: symph counts none, and there may be some"
         uncertainties.append(uncertainty(pool, text, "PROVEN", may_grow=True))
-    settings = replace(settings, uncertainties=tuple(uncertainties))
-    return make_pool(settings, catalog, Fields({}, config.at("machine_type"), pool.faults)) if shown else None
+    return make_pool(replace(settings, uncertainties=tuple(uncertainties)), catalog)
 
 
 def _where(pool: Fields, cluster: ClusterSettings) -> tuple[tuple[str, ...], tuple[Uncertainty, ...]]:
