@@ -42,8 +42,7 @@ class KubeWatcher(KubeExperiments):
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
         """Yield the lines of the newest (or `previous`) containers, merged by the cluster's timestamps."""
-        self.describe(name, events=False)
-        return read_lines(self, name, query)
+        return read_lines(self, self.describe(name, events=False), query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
         """Yield the cluster's events about the experiment's objects, oldest first."""
@@ -82,11 +81,12 @@ class KubeWatcher(KubeExperiments):
 
     def last_lines(self, name: str) -> Mapping[str, str]:
         """Return the last line of each container."""
+        status = self.describe(name, events=False)
         return {
             instance.path: line.text.rstrip()
-            for instance in self.describe(name, events=False).instances
+            for instance in status.instances
             if instance.started
-            for line in self.logs(name, LogQuery(instances=(instance.path,), tail=1))
+            for line in read_lines(self, status, LogQuery(instances=(instance.path,), tail=1))
         }
 
     def exec(

@@ -165,15 +165,12 @@ class KubeExperiments:
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
         """Yield the status at once and after each change in the cluster; None once the experiment is gone."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         yield self.describe(name, events=False)
         for _ in self.object_changes(name, timeout_s):
             try:
                 yield self.describe(name, events=False)
             except NotFound:
                 yield None
-                return
-            if deadline is not None and time.monotonic() > deadline:
                 return
 
     def object_changes(
