@@ -1,8 +1,10 @@
-"""Make foreign text safe to print, and format ages and sizes."""
+"""Make foreign text safe to print, and format times, ages, sizes and lists of names."""
 
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Sequence
 
 # Sequences that begin with ESC, or with the one character of C1 that means the same. Source: ECMA-48, 5.3 to 5.6.
 _ESCAPE = re.compile(
@@ -55,6 +57,11 @@ def age(seconds: float) -> str:
     return f"{int(seconds // 86400)}d{int(seconds % 86400 // 3600)}h"
 
 
+def time_text(seconds: float) -> str:
+    """Return a time in seconds since 1970 as ISO 8601 in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
 def size(count: float) -> str:
     """Return a number of bytes as ``12 B``, ``3.4 KiB``, ``1.2 GiB``."""
     if count < 1024:
@@ -70,3 +77,9 @@ def size(count: float) -> str:
 def with_gpus(process: str, count: int) -> str:
     """Return a process with the number of its GPUs: ``replay (2 GPUs)``, or ``replay`` without any."""
     return f"{process} ({count} GPU{'s' if count > 1 else ''})" if count else process
+
+
+def several(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names and the number of the others: ``a, b, c and 4 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

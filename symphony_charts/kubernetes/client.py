@@ -169,7 +169,7 @@ class KubeApi:
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
         query |= {"dryRun": "All" if dry_run else "", "force": "true" if force else ""}
         path = f"{collection}/{quote(item['metadata']['name'])}"
-        title = f"{item['kind']}/{item['metadata']['name']}"
+        title = title_of(item)
         try:
             return self._call("PATCH", path, query=query, body=item, kind="application/apply-patch+yaml", title=title)
         except SpecError:
@@ -231,6 +231,10 @@ class KubeApi:
 def _given(query: Mapping[str, str] | None) -> dict[str, str]:
     """Return the parameters that have a value."""
     return {name: value for name, value in (query or {}).items() if value}
+
+
+def title_of(item: Object) -> str:
+    return f"{item['kind']}/{item['metadata']['name']}"
 
 
 Kind = tuple[str, str]

@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 from urllib3.exceptions import HTTPError
 
 from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogLine, LogQuery
 from symphony_charts.errors import NotFound, SpecError, ToolFailed
+from symphony_charts.formats.printable import time_text
 from symphony_charts.kubernetes.connection import Response
 from symphony_charts.kubernetes.container_phase import moment_of
 from symphony_charts.kubernetes.experiments import KubeExperiments
@@ -165,8 +165,7 @@ def _opened(
         asked["sinceTime"] = source.last
     elif query.since is not None:
         # The server accepts whole seconds.
-        since = datetime.fromtimestamp(int(query.since), timezone.utc)
-        asked["sinceTime"] = since.strftime("%Y-%m-%dT%H:%M:%SZ")
+        asked["sinceTime"] = time_text(query.since)
     elif query.tail > 0 and not (query.regex or query.until or follow):
         asked["tailLines"] = str(query.tail)
     log = experiments.api.log(source.namespace, source.pod, asked, read_s=None if follow else 60)

@@ -23,10 +23,11 @@ import semver
 from symphony_charts.chart.archive import compress
 from symphony_charts.chart.folder import PackedChart
 from symphony_charts.errors import Conflict, SpecError
-from symphony_charts.formats.data import Values
+from symphony_charts.formats.data import Values, sub
+from symphony_charts.formats.printable import time_text
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.oci.client import Blob, Reference, Registry, artifact_of
+from symphony_charts.oci.client import Blob, Reference, Registry, artifact_of, digest_of
 from symphony_charts.oci.transport import Access
 from symphony_charts.system.files import write_file
 
@@ -56,7 +57,7 @@ def push_charts(
     Raises Conflict if a version has other content.
     """
     pushed = []
-    with Registry(target.host, access or Access()) as registry:
+    with Registry(target.host, access) as registry:
         for chart in charts:
             pushed.append(_push(registry, chart, target.repository, dry_run=dry_run))
             advance(1)
@@ -108,20 +109,13 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _now() -> str:
-    moment = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
-
-
 def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url: str) -> str:
     """Return the index `text` (empty for a new one) with the `archive` at `url` added, newest version first.
 
     Adding the same chart again changes nothing. Raises Conflict for a version that is listed with other content,
     SpecError if `text` is not an index.
     """
-    index = _read(text)
-    entries = index["entries"]
-    assert isinstance(entries, dict)  # noqa: S101 - as _read has seen
+    entries = _entries_in(text)
     name, version = str(metadata["name"]), str(metadata["version"])
     digest = hashlib.sha256(archive).hexdigest()
     listed = entries.get(name, [])
@@ -135,24 +129,22 @@ def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url
             f"digest {str(other.get('digest'))[:12]}",
             "package it under another version: --version",
         )
-    now = _now()
+    now = time_text(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
     added: Values = {**metadata, "created": now, "digest": digest, "urls": [url]}
     entries[name] = sorted([*listed, added], key=lambda each: _key(str(each.get("version"))), reverse=True)
     return dump({"apiVersion": "v1", "entries": dict(sorted(entries.items())), "generated": now})
 
 
-def _read(text: str) -> Values:
-    if not text.strip():
-        return {"entries": {}}
-    index = load(text)
-    entries = index.get("entries") if isinstance(index, dict) else None
-    if not isinstance(entries, dict) or not all(
+def _entries_in(text: str) -> dict[str, list[Values]]:
+    """Return the versions in an index by chart. Raises SpecError if `text` is not an index."""
+    entries = sub(load(text)).get("entries") if text.strip() else {}
+    if isinstance(entries, dict) and all(
         isinstance(versions, list) and all(isinstance(each, dict) for each in versions) for versions in entries.values()
     ):
-        raise SpecError.one(
-            "this is not the index of a chart repository", "index.yaml", "restore it, or use another folder"
-        )
-    return {"entries": entries}
+        return entries
+    raise SpecError.one(
+        "this is not the index of a chart repository", "index.yaml", "restore it, or use another folder"
+    )
 
 
 def _key(version: str) -> tuple[bool, semver.Version]:
@@ -227,7 +219,7 @@ def layer_of(entries: Sequence[Entry], folder: str) -> Layer:
                 raise SpecError.one(f'"{entry.path}" would delete a file of the image', next="add it to .dockerignore")
             archive.addfile(_header(entry, within), io.BytesIO(entry.content))
     tar = buffer.getvalue()
-    return Layer(data=compress(tar), diff_id=f"sha256:{hashlib.sha256(tar).hexdigest()}")
+    return Layer(data=compress(tar), diff_id=digest_of(tar))
 
 
 def _header(entry: Entry, within: str) -> tarfile.TarInfo:

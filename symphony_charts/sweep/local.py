@@ -35,7 +35,8 @@ from symphony_charts.system.files import write_file
 
 def metrics_of(name: str) -> list[str] | None:
     """Return the lines in the metrics file of a trial's last run; None if it has written none."""
-    file = runs_of(name)[-1].folder / METRICS if runs_of(name) else None
+    runs = runs_of(name)
+    file = runs[-1].folder / METRICS if runs else None
     return file.read_text(encoding="utf-8", errors="replace").splitlines() if file and file.is_file() else None
 
 
