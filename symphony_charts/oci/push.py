@@ -86,7 +86,7 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
         folder.mkdir(parents=True, exist_ok=True)
     index = folder / "index.yaml"
     with contextlib.nullcontext() if dry_run else _locked(folder):
-        before = index.read_text(encoding="utf-8") if index.is_file() else ""
+        before = index.read_bytes() if index.is_file() else b""
         after = _add_to_index(before, chart.metadata, chart.archive, address)
         if not dry_run:
             there = folder / chart.file_name
@@ -96,7 +96,7 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
             write_file(there, chart.archive)
             if chart.provenance is not None:
                 write_file(folder / f"{chart.file_name}.prov", chart.provenance)
-            write_file(index, after.encode())
+            write_file(index, after)
     return Pushed(place=str(folder / chart.file_name), digest="", is_new=after != before)
 
 
@@ -109,13 +109,13 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url: str) -> str:
-    """Return the index `text` (empty for a new one) with the `archive` at `url` added, newest version first.
+def _add_to_index(index: bytes, metadata: Mapping[str, object], archive: bytes, url: str) -> bytes:
+    """Return the file `index` (empty for a new one) with the `archive` at `url` added, newest version first.
 
     Adding the same chart again changes nothing. Raises Conflict for a version that is listed with other content,
-    SpecError if `text` is not an index.
+    SpecError if it is not an index.
     """
-    entries = _entries_in(text)
+    entries = _entries_in(index)
     name, version = str(metadata["name"]), str(metadata["version"])
     digest = hashlib.sha256(archive).hexdigest()
     listed = entries.get(name, [])
@@ -123,7 +123,7 @@ def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url
         if other.get("version") != version:
             continue
         if other.get("digest") == digest:
-            return text
+            return index
         raise Conflict(
             f"{name} {version} is already in the index with other content",
             f"digest {str(other.get('digest'))[:12]}",
@@ -132,12 +132,17 @@ def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url
     now = time_text(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
     added: Values = {**metadata, "created": now, "digest": digest, "urls": [url]}
     entries[name] = sorted([*listed, added], key=lambda each: _key(str(each.get("version"))), reverse=True)
-    return dump({"apiVersion": "v1", "entries": dict(sorted(entries.items())), "generated": now})
+    return dump({"apiVersion": "v1", "entries": dict(sorted(entries.items())), "generated": now}).encode()
 
 
-def _entries_in(text: str) -> dict[str, list[Values]]:
-    """Return the versions in an index by chart. Raises SpecError if `text` is not an index."""
-    entries = sub(load(text)).get("entries") if text.strip() else {}
+def _entries_in(index: bytes) -> dict[str, list[Values]]:
+    """Return the versions in an index by chart. Raises SpecError if it is not an index."""
+    entries: object = {}
+    if index.strip():
+        try:
+            entries = sub(load(index.decode())).get("entries")
+        except UnicodeDecodeError:
+            entries = None
     if isinstance(entries, dict) and all(
         isinstance(versions, list) and all(isinstance(each, dict) for each in versions) for versions in entries.values()
     ):

@@ -39,7 +39,7 @@ def login_for(host: str) -> Login:
             config = json.loads(path.read_bytes())
         except (OSError, ValueError):
             continue
-        login = _in_config(config, names) if isinstance(config, dict) else None
+        login = _in_config(config, names, str(path)) if isinstance(config, dict) else None
         if login is not None:
             return login
     return Login()
@@ -52,7 +52,7 @@ def _files() -> Iterator[Path]:
     yield Path(os.environ.get("DOCKER_CONFIG") or "~/.docker").expanduser() / "config.json"
 
 
-def _in_config(config: dict[str, object], names: list[str]) -> Login | None:
+def _in_config(config: dict[str, object], names: list[str], at: str) -> Login | None:
     helpers, auths = config.get("credHelpers"), config.get("auths")
     for name in names:
         helper = helpers.get(name) if isinstance(helpers, dict) else None
@@ -63,7 +63,11 @@ def _in_config(config: dict[str, object], names: list[str]) -> Login | None:
                 return login
         entry = auths.get(name) if isinstance(auths, dict) else None
         if isinstance(entry, dict) and isinstance(entry.get("auth"), str):
-            user, _, password = base64.b64decode(entry["auth"]).decode("utf-8", "replace").partition(":")
+            try:
+                user, _, password = base64.b64decode(entry["auth"]).decode("utf-8", "replace").partition(":")
+            except ValueError as error:
+                what = f"the login for {name} is damaged: {error}"
+                raise SpecError.one(what, f"auths, {name}", f"log in again: helm registry login {name}", at) from error
             if user:
                 return Login(user=user, password=password.rstrip("\0"))
     return None

@@ -62,7 +62,7 @@ def write_trials(runs: Sequence[TrialRun], folder: Path, charts: Mapping[str, Ch
     touched = 0
     kept = {run.trial.name for run in runs}
     for values in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
-        if not values.read_text(encoding="utf-8").startswith(_HEADER):
+        if not values.read_bytes().startswith(_HEADER.encode()):
             continue
         is_gone = values.stem not in kept
         stale = [values] if is_gone else []

@@ -207,3 +207,10 @@ def test_a_file_that_is_not_a_chart_is_refused(place: Place) -> None:
     assert place.symph("push", "x.tgz", "oci://localhost:1/a")[0] == 3
     assert place.symph("push", "none.tgz", "oci://localhost:1/a")[0] == 3
     assert place.symph("push", str(place.archive), "oci://Bad_Host")[0] == 3
+
+
+def test_a_file_that_is_not_an_index_is_refused(place: Place) -> None:
+    for content in (b"\xff\xfe", b"[]", b"entries: {rl: 1}"):
+        (place.folder / "site").mkdir(exist_ok=True)
+        (place.folder / "site/index.yaml").write_bytes(content)
+        assert place.symph("push", str(place.archive), "site")[0] == 3
