@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts import package
+from symphony_charts.backend import status
 from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, reports, secrets, specs
 from symphony_charts.errors import UsageError
-from symphony_charts.formats import printable
 from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import pointer, prepare
 from symphony_charts.oci import images as oci_images
@@ -112,7 +112,7 @@ def _candidates(
             force_unschedulable=args.force_unschedulable,
             version=args.version,
             expect=args.expect,
-            at=printable.time_text(now),
+            at=status.time_text(now),
             by=by,
         )
 

@@ -1,9 +1,8 @@
-"""Make foreign text safe to print, and format times, ages, sizes and lists of names."""
+"""Make foreign text safe to print, and format ages, sizes and lists of names."""
 
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 
 # Sequences that begin with ESC, or with the one character of C1 that means the same. Source: ECMA-48, 5.3 to 5.6.
@@ -55,11 +54,6 @@ def age(seconds: float) -> str:
     if seconds < 86400:
         return f"{seconds / 3600:.1f}h"
     return f"{int(seconds // 86400)}d{int(seconds % 86400 // 3600)}h"
-
-
-def time_text(seconds: float) -> str:
-    """Return a time in seconds since 1970 as ISO 8601 in UTC."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def size(count: float) -> str:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from urllib3.exceptions import HTTPError
 
-from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogLine, LogQuery
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogLine, LogQuery, time_text
 from symphony_charts.errors import NotFound, SpecError, ToolFailed
-from symphony_charts.formats.printable import time_text
 from symphony_charts.kubernetes.connection import Response
 from symphony_charts.kubernetes.container_phase import moment_of
 from symphony_charts.kubernetes.experiments import KubeExperiments

@@ -24,7 +24,6 @@ from symphony_charts.chart.archive import compress
 from symphony_charts.chart.folder import PackedChart
 from symphony_charts.errors import Conflict, SpecError
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.formats.printable import time_text
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
 from symphony_charts.oci.client import Blob, Reference, Registry, artifact_of, digest_of
@@ -129,7 +128,8 @@ def _add_to_index(index: bytes, metadata: Mapping[str, object], archive: bytes, 
             f"digest {str(other.get('digest'))[:12]}",
             "package it under another version: --version",
         )
-    now = time_text(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
+    moment = time.gmtime(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)
     added: Values = {**metadata, "created": now, "digest": digest, "urls": [url]}
     entries[name] = sorted([*listed, added], key=lambda each: _key(str(each.get("version"))), reverse=True)
     return dump({"apiVersion": "v1", "entries": dict(sorted(entries.items())), "generated": now}).encode()

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from symphony_charts.backend.status import time_text
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.data import sub
-from symphony_charts.formats.printable import time_text
 from symphony_charts.gitops import snapshot as gitops_snapshot
 from symphony_charts.gitops.base import REASON
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer

@@ -18,8 +18,8 @@ import semver
 import yaml
 from pyhelm3 import Client, Command, errors
 
+from symphony_charts.backend.status import time_text
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed, ToolMissing
-from symphony_charts.formats.printable import time_text
 from symphony_charts.system.files import write_tree
 from symphony_charts.system.subprocess_runner import Completed, run
 

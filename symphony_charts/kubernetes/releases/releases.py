@@ -75,14 +75,11 @@ class Releases:
         self.namespace = self._api.namespace
         self._timeout_s = timeout_s
 
-    def close(self) -> None:
-        self._api.close()
-
     def __enter__(self) -> Releases:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._api.close()
 
     def current(self, name: str, namespace: str) -> Revision:
         """Return the newest revision of an experiment's release. Raises NotFound, also for releases of other charts."""
