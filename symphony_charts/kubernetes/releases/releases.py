@@ -18,7 +18,7 @@ from symphony_charts.formats.data import Values, sub
 from symphony_charts.kubernetes.client import KubeApi, Object, title_of
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments, wait_gone
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
-from symphony_charts.kubernetes.releases.rehearsal import is_owned, rehearse
+from symphony_charts.kubernetes.releases.rehearsal import rehearse
 from symphony_charts.kubernetes.releases.wait import (
     Progress,
     is_finite,
@@ -36,6 +36,8 @@ from symphony_charts.spec.sources import key_of
 from symphony_charts.system.files import write_tree
 
 _EXPERIMENT = "symph.dev/experiment"
+_RELEASE = "meta.helm.sh/release-name"
+_RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
 _ARGO = "argocd.argoproj.io/tracking-id"
 # The kinds that our charts may contain; the kinds of the release's own manifest are checked as well.
 _KINDS = (
@@ -281,7 +283,8 @@ def _is_of_release(item: Object, name: str, namespace: str) -> bool:
     marks = item["metadata"].get("annotations") or {}
     labels = item["metadata"].get("labels") or {}
     is_hook = "helm.sh/hook" in marks and labels.get("app.kubernetes.io/managed-by") == "Helm"
-    return _ARGO not in marks and (is_hook or is_owned(item, name, namespace))
+    is_made = (marks.get(_RELEASE), marks.get(_RELEASE_NAMESPACE)) == (name, namespace)
+    return _ARGO not in marks and (is_hook or is_made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
