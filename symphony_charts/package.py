@@ -174,7 +174,10 @@ def _change(lock: Lock, chart: Chart, present: Mapping[str, bytes]) -> ValuesCha
         return None
     if f'version: "{lock.version}"'.encode() not in present.get("Chart.yaml", b"").splitlines():
         return ValuesChange()  # the last version is not here to compare with
-    before = load(present.get("values.yaml", b"{}").decode())
+    try:
+        before = load(present.get("values.yaml", b"{}").decode())
+    except (SpecError, UnicodeDecodeError):
+        return ValuesChange()  # edited, which is a conflict
     return compare_values(before if isinstance(before, dict) else {}, chart.values)
 
 

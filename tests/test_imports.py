@@ -12,7 +12,7 @@ PACKAGE = ROOT / "symphony_charts"
 
 # The import order of folders and modules: each imports only itself and those before it.
 ORDER = (
-    *("version", "errors", "formats", "system", "spec", "kinds", "placement", "chart", "oci", "secrets", "settings"),
+    *("version", "errors", "formats", "system", "spec", "kinds", "placement", "chart", "oci", "settings", "secrets"),
     *("prepare", "package", "importers", "backend", "local", "kubernetes", "gitops", "clusters", "sweep", "cli"),
     *("engine", "kube", "tmux", "commandline", "integrations", "compat", "torchx_scheduler"),
 )

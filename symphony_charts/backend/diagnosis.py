@@ -8,7 +8,7 @@ staging/src/k8s.io/apiserver/pkg/admission/plugin/resourcequota; `local.status` 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -86,11 +86,13 @@ def diagnose_instance(status: ExperimentStatus, instance: InstanceStatus) -> Dia
         return Diagnosis(cause="queue", text=text, next=place.wait, paths=(instance.path,))
     if instance.phase in FINAL or not instance.reason:
         return None
-    for cause, pattern, text_of, step_of in _WORDS:
+    if match := _IMAGE.match(instance.reason):
+        text, step = _image_text(match["words"]), _image_step(place, match["words"])
+        return Diagnosis(cause="image", text=text, next=step, paths=(instance.path,))
+    for cause, pattern, text, next_step in _WORDS:
         if match := re.search(pattern, instance.reason):
-            text = text_of.format(match) if isinstance(text_of, str) else text_of(match)
-            step = step_of.format(match, place) if isinstance(step_of, str) else step_of(place, match)
-            return Diagnosis(cause=cause, text=text, next=step, paths=(instance.path,))
+            step = next_step.format(match, place)
+            return Diagnosis(cause=cause, text=text.format(match), next=step, paths=(instance.path,))
     return Diagnosis(cause="other", text=instance.reason, next=place.describe, paths=(instance.path,))
 
 
@@ -129,15 +131,14 @@ def _failure(instance: InstanceStatus) -> str:
     return state if not words or words in state else f"{state}: {words}"
 
 
-_IMAGE_REASONS = (
-    *("ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"),
-    *("RegistryUnavailable", "SignatureValidationFailed"),
+_IMAGE = re.compile(
+    r"(?s)(?:ErrImagePull|ImagePullBackOff|InvalidImageName|ErrImageNeverPull|ImageInspectError|RegistryUnavailable"
+    r"|SignatureValidationFailed)\b(?P<words>.*)"
 )
-_PUSH = "symph secrets push SPEC{1.flags}"
 
 
-def _image_text(match: re.Match[str]) -> str:
-    said = match["words"].strip()
+def _image_text(words: str) -> str:
+    said = words.strip()
     quoted = re.findall(r'"([^"]+)"', said)
     image = min(quoted, key=len) if quoted else ""
     # The last part is the registry's own error.
@@ -145,22 +146,15 @@ def _image_text(match: re.Match[str]) -> str:
     return f"the image {image} cannot be pulled{f': {detail}' if detail else ''}".replace("  ", " ")
 
 
-def _image_step(place: _Place, match: re.Match[str]) -> str:
-    if re.search(r"denied|unauthorized|authorization|forbidden|401|403", match["words"], re.IGNORECASE):
+def _image_step(place: _Place, words: str) -> str:
+    if re.search(r"denied|unauthorized|authorization|forbidden|401|403", words, re.IGNORECASE):
         return f"name a registry login in image_pull_secrets, or correct the image, then {place.again}"
     return f"correct the image in the spec, then {place.again}"
 
 
-# A cause, the pattern of its reason, and text and next step as templates of the match and of the place, or functions.
-_Text = str | Callable[[re.Match[str]], str]
-_Step = str | Callable[[_Place, re.Match[str]], str]
-_WORDS: tuple[tuple[Cause, str, _Text, _Step], ...] = (
-    (
-        "image",
-        rf"(?s)^(?:{'|'.join(_IMAGE_REASONS)})\b(?P<words>.*)",
-        _image_text,
-        _image_step,
-    ),
+_PUSH = "symph secrets push SPEC{1.flags}"
+# A cause, the pattern of its reason, and text and next step as templates of the match and of the place.
+_WORDS: tuple[tuple[Cause, str, str, str], ...] = (
     (
         "quota",
         r"exceeded quota: (\S+), requested: (\S+), used: (\S+), limited: (\S+)",

@@ -21,6 +21,7 @@ from symphony_charts.backend.status import (
 )
 from symphony_charts.errors import CheckFailed, NotFound, ToolFailed, UsageError
 from symphony_charts.formats.names import nearest
+from symphony_charts.formats.printable import several
 from symphony_charts.system.files import replace_file
 from symphony_charts.system.user_folders import state_dir
 
@@ -186,7 +187,6 @@ def _read() -> dict[str, object]:
 
 # Values of `symph wait --for=`.
 CONDITIONS = ("running", "ready", "succeeded", "failed", "ended", "deleted")
-_MOST_NAMES = 3
 
 
 def wait_until(
@@ -251,8 +251,4 @@ def _reasons(status: ExperimentStatus, process: str) -> str:
     for instance in chosen:
         if instance.phase in ("failed", "pending", "queued"):
             together.setdefault(instance.state, []).append(instance.path)
-    parts = []
-    for state, paths in together.items():
-        more = f" and {len(paths) - _MOST_NAMES} more" if len(paths) > _MOST_NAMES else ""
-        parts.append(f"{', '.join(paths[:_MOST_NAMES])}{more} {state}")
-    return "; ".join(parts)
+    return "; ".join(f"{several(paths)} {state}" for state, paths in together.items())

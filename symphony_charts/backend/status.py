@@ -285,6 +285,11 @@ def seconds_of(phase: Phase, started: float, ended: float | None) -> float | Non
     return max(0.0, (time.time() if ended is None else ended) - started)
 
 
+def time_text(moment: float) -> str:
+    """Return a time as ISO 8601 in UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
 def age_since(moment: float) -> str:
     return age(time.time() - moment)
 

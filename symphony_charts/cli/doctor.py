@@ -75,8 +75,5 @@ def _of_machine(args: argparse.Namespace) -> list[status.Capability]:
 def _of_cluster(args: argparse.Namespace) -> list[status.Capability]:
     if args.needs:
         raise UsageError("--for asks about this machine, --cluster about a cluster", next="choose one")
-    api = client.KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context)
-    try:
+    with client.KubeApi(Path(args.kubeconfig) if args.kubeconfig else None, args.context) as api:
         return kubernetes_capabilities.capabilities_of(api, args.namespace or api.namespace)
-    finally:
-        api.close()

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
+from symphony_charts.backend.status import time_text
 from symphony_charts.cli import output
 from symphony_charts.cli.differences import Comparison
 from symphony_charts.errors import NotFound, SpecError, SymphError, UsageError
 from symphony_charts.formats.names import nearest
 from symphony_charts.formats.printable import printable_line
-from symphony_charts.gitops.base import REASON, Change, Operation, time_text
+from symphony_charts.gitops.base import REASON, Change, Operation
 from symphony_charts.gitops.diff import compare_sides, side_of
 from symphony_charts.gitops.pointer import Move
 from symphony_charts.gitops.snapshot import POINTER_SUFFIX, Snapshot, check_folder, check_names, pointer_folder

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from symphony_charts import package
+from symphony_charts.backend import status
 from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, secrets, specs, validate
 from symphony_charts.errors import UsageError
@@ -111,7 +112,7 @@ def _candidates(
             force_unschedulable=args.force_unschedulable,
             version=args.version,
             expect=args.expect,
-            at=gitops_base.time_text(now),
+            at=status.time_text(now),
             by=by,
         )
 

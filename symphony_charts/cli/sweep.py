@@ -13,13 +13,13 @@ from pathlib import Path
 
 from symphony_charts import package
 from symphony_charts import prepare as preparing
+from symphony_charts.backend import status
 from symphony_charts.chart import files as chart_files
 from symphony_charts.chart import release
 from symphony_charts.cli import git_repository, options, output, specs, sweep_show, sweep_trials
 from symphony_charts.cli.defaults import typed
 from symphony_charts.errors import NotFound, SpecError, UsageError
 from symphony_charts.formats import data
-from symphony_charts.gitops import base as gitops_base
 from symphony_charts.gitops import operations as gitops_operations
 from symphony_charts.gitops import pointer, prepare
 from symphony_charts.gitops.store import store as git_store
@@ -246,7 +246,7 @@ def _publish(args: argparse.Namespace, spec: files.SpecFile, runs: Sequence[tria
             pools=args.pools,
             force_unschedulable=args.force_unschedulable,
             expect=args.expect,
-            at=gitops_base.time_text(now),
+            at=status.time_text(now),
         )
         return candidate.operation
 

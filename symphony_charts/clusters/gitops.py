@@ -10,10 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from symphony_charts.backend.status import ExperimentStatus
+from symphony_charts.backend.status import ExperimentStatus, time_text
 from symphony_charts.clusters.base import Cluster
 from symphony_charts.errors import NotFound, UsageError
-from symphony_charts.gitops.base import time_text
 from symphony_charts.gitops.operations import Retire
 from symphony_charts.gitops.pointer import Pointer
 from symphony_charts.gitops.prepare import prepare_publish, team_of

@@ -1,8 +1,9 @@
-"""Make foreign text safe to print, and format ages and sizes."""
+"""Make foreign text safe to print, and format ages, sizes and lists of names."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # Sequences that begin with ESC, or with the one character of C1 that means the same. Source: ECMA-48, 5.3 to 5.6.
 _ESCAPE = re.compile(
@@ -70,3 +71,9 @@ def size(count: float) -> str:
 def with_gpus(process: str, count: int) -> str:
     """Return a process with the number of its GPUs: ``replay (2 GPUs)``, or ``replay`` without any."""
     return f"{process} ({count} GPU{'s' if count > 1 else ''})" if count else process
+
+
+def several(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names and the number of the others: ``a, b, c and 4 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from symphony_charts.backend.diagnosis import Diagnosis
+from symphony_charts.formats.printable import several
 from symphony_charts.kinds.base import Object
 
 # Sources: argoproj/argo-cd, pkg/apis/application/v1alpha1/types.go (OperationState, ResourceResult, conditions);
@@ -37,9 +38,8 @@ def why_unsynced(application: Object) -> Diagnosis | None:
     differing = [item for item in status.get("resources") or [] if item.get("status") == "OutOfSync"]
     is_busy = (status.get("operationState") or {}).get("phase") == "Running"
     if (status.get("sync") or {}).get("status") == "OutOfSync" and differing and not is_busy:
-        first = f"{differing[0].get('kind')}/{differing[0].get('name')}"
-        more = f" and {len(differing) - 1} more" if len(differing) > 1 else ""
-        return Diagnosis(cause="drift", text=f"it differs from Git: {first}{more}", next=look)
+        names = [f"{item.get('kind')}/{item.get('name')}" for item in differing]
+        return Diagnosis(cause="drift", text=f"it differs from Git: {several(names, 1)}", next=look)
     return None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from itertools import combinations, pairwise
 from typing import Protocol
 
@@ -56,11 +55,6 @@ class Operation(Protocol):
 
     def change(self, tip: Snapshot) -> Change:
         """Return the change. Raises Conflict, NotFound or SpecError."""
-
-
-def time_text(seconds: float) -> str:
-    """Return a time as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def message_of(changes: Iterable[Change], extra: Iterable[tuple[str, str]] = ()) -> str:

@@ -81,7 +81,6 @@ def _published_charts(files: Iterable[str]) -> set[str]:
 
 def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Iterator[tuple[str, Finding]]:
     charts = _published_charts(tree.files)
-    digests: dict[str, str] = {}
     releases: dict[tuple[object, str], str] = {}
     applications: dict[str, str] = {}
     for path, pointer in pointers:
@@ -100,10 +99,11 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
             what = f"{pointer.chart} does not exist"
             yield _error(path, "pointer-chart", "chart", what, "roll back, or publish it again")
         else:
-            digest = digests.setdefault(pointer.chart, published_digest(_chart_of(pointer, tree.files)))
-            if digest != pointer.digest:
-                yield _error(path, "pointer-digest", "digest", *_why_other(pointer, tree.files))
-            yield from _values(path, pointer, tree.files)
+            start = f"{pointer.chart}/"
+            chart = {name.removeprefix(start): data for name, data in tree.files.items() if name.startswith(start)}
+            if published_digest(chart) != pointer.digest:
+                yield _error(path, "pointer-digest", "digest", *_why_other(pointer, chart))
+            yield from _values(path, pointer, chart)
         fault = destination_fault(tree.files.get(PROJECT_FILE), path.split("/")[1], pointer.destination)
         if fault:
             next_step = "correct it; or add it to .symph.yaml, run symph gitops init --force, and apply bootstrap/"
@@ -119,9 +119,8 @@ def _pointers(pointers: list[tuple[str, Pointer]], tree: RepositoryFiles) -> Ite
             yield _error(path, "same-release", "destination", what, "give one of them another namespace or name")
 
 
-def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
+def _values(path: str, pointer: Pointer, chart: Mapping[str, bytes]) -> Iterator[tuple[str, Finding]]:
     """Yield values that the chart's schema refuses, and objects that the project refuses: neither is ever synced."""
-    chart = _chart_of(pointer, files)
     try:
         problems = values_problems(chart, pointer.chart, pointer.values)
     except SpecError as error:
@@ -136,17 +135,12 @@ def _values(path: str, pointer: Pointer, files: Mapping[str, bytes]) -> Iterator
             yield _error(path, "pointer-rights", "values", finding.what, finding.next)
 
 
-def _chart_of(pointer: Pointer, files: Mapping[str, bytes]) -> dict[str, bytes]:
-    start = f"{pointer.chart}/"
-    return {path.removeprefix(start): content for path, content in files.items() if path.startswith(start)}
-
-
-def _why_other(pointer: Pointer, files: Mapping[str, bytes]) -> tuple[str, str]:
-    own = _chart_of(pointer, files)
+def _why_other(pointer: Pointer, chart: Mapping[str, bytes]) -> tuple[str, str]:
+    """Return why the digest of a pointer's `chart` is another one, and the next step."""
     attributes = "make `charts/** -text -filter` the last line of .gitattributes, then clone again"
-    if any(content.startswith(_LFS) for content in own.values()):
+    if any(content.startswith(_LFS) for content in chart.values()):
         return f"{pointer.chart} contains Git LFS pointers instead of its files", attributes
-    unix = {path: content.replace(b"\r\n", b"\n") for path, content in own.items()}
+    unix = {path: content.replace(b"\r\n", b"\n") for path, content in chart.items()}
     if published_digest(unix) == pointer.digest:
         return f"{pointer.chart} has other line ends than the published chart: git converted them", attributes
     return f"{pointer.chart} differs from the published chart", "restore it from Git"

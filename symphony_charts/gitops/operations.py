@@ -240,7 +240,7 @@ class Promote(PointerOperation):
         target = pointer_or_none(tip, self.env, self.team, self.name)
         expect_version(self.version, source, self.before, self.name)
         expect_version(self.expect, target, self.env, self.name)
-        _need_chart(tip, source, source.version)
+        _need_chart(tip, source)
         values = self.values_after(target, Given())
         if self.copies_values:
             values = source.values if _opens_everywhere(tip, source) else _with_ciphertext_of(source.values, values)
@@ -272,7 +272,7 @@ class Rollback(PointerOperation):
         else:
             assert self.retired is not None  # noqa: S101 - read_pointer raises
             after = self.retired.revived(self.version, self.at, self.by)
-        _need_chart(tip, after, after.version)
+        _need_chart(tip, after)
         was = before.version if before else "retired"
         return _change(self, tip, f"rollback {self.title} {was} -> {after.version} in {self.env}", before, after, was)
 
@@ -293,12 +293,11 @@ class Retire(PointerOperation):
         return Change(subject=subject, edits=deploy_edits(tip, pointer, None), trailers=trailers, facts=facts)
 
 
-def _need_chart(tip: Snapshot, pointer: Pointer, version: str) -> None:
-    folder = pointer.chart.rpartition("/")[0]
-    versions = tip.folder(folder)
-    if version not in versions:
+def _need_chart(tip: Snapshot, pointer: Pointer) -> None:
+    versions = tip.folder(pointer.chart.rpartition("/")[0])
+    if pointer.version not in versions:
         published = ", ".join(sorted(versions)) or "none"
-        what = f"the repository no longer has {pointer.team}/{pointer.name} {version}"
+        what = f"the repository no longer has {pointer.team}/{pointer.name} {pointer.version}"
         raise NotFound(what, f"published versions: {published}", "publish it again")
 
 

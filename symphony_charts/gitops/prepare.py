@@ -13,7 +13,7 @@ from symphony_charts.formats.data import Values
 from symphony_charts.gitops.operations import Publish
 from symphony_charts.gitops.pointer import Given
 from symphony_charts.gitops.snapshot import check_names, flux_secret_path
-from symphony_charts.prepare import Prepared, Verdict, judge, prepare
+from symphony_charts.prepare import Verdict, judge, prepare
 from symphony_charts.secrets.files import encrypted_secret, secret_name
 from symphony_charts.settings.project import Environment
 from symphony_charts.spec.data import Lock, render
@@ -73,7 +73,15 @@ def prepare_publish(
     chart = prepared.chart(filled, version)
     namespace = place.namespace if place else experiment.namespace or "default"
     verdicts: list[Verdict] = []
-    check = _checker(prepared, chart, spec, namespace, verdicts, is_forced=force_unschedulable)
+
+    def check(env_values: Values) -> None:
+        """Raise an error unless the chart under an environment's values is valid and can be scheduled."""
+        rendering = prepared.under(env_values, namespace=namespace)
+        verdicts.append(judge(spec, prepared, chart, rendering, is_forced=force_unschedulable))
+        verdicts[-1].refuse()
+        for finding in check_rights(rendering.objects):
+            raise CheckFailed(finding.what, str(spec.path), finding.next)
+
     if env is None:
         check({})
     sealed, secret_file = _secrets(spec, experiment, seal, namespace, env, team) if env else ({}, None)
@@ -114,21 +122,6 @@ def _secrets(
     if seal is None:
         raise SpecError.one("symph needs a certificate to seal the secrets", "secret_source", "give it: --cert FILE")
     return seal(spec, namespace, secret_name(spec)), None
-
-
-def _checker(
-    prepared: Prepared, chart: Chart, spec: SpecFile, namespace: str, verdicts: list[Verdict], *, is_forced: bool
-) -> Callable[[Values], None]:
-    """Return a check that raises unless a chart under an environment's values is valid and schedulable."""
-
-    def check(env_values: Values) -> None:
-        rendering = prepared.under(env_values, namespace=namespace)
-        verdicts.append(judge(spec, prepared, chart, rendering, is_forced=is_forced))
-        verdicts[-1].refuse()
-        for finding in check_rights(rendering.objects):
-            raise CheckFailed(finding.what, str(spec.path), finding.next)
-
-    return check
 
 
 def team_of(spec: SpecFile, given: str | None, default: str) -> str:

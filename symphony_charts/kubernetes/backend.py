@@ -42,8 +42,7 @@ class KubeWatcher(KubeExperiments):
 
     def logs(self, name: str, query: LogQuery) -> Iterator[LogLine]:
         """Yield the lines of the newest (or `previous`) containers, merged by the cluster's timestamps."""
-        self.describe(name, events=False)
-        return read_lines(self, name, query)
+        return read_lines(self, self.describe(name, events=False), query)
 
     def events(self, name: str, *, follow: bool = False) -> Iterator[Event]:
         """Yield the cluster's events about the experiment's objects, oldest first."""
@@ -82,11 +81,12 @@ class KubeWatcher(KubeExperiments):
 
     def last_lines(self, name: str) -> Mapping[str, str]:
         """Return the last line of each container."""
+        status = self.describe(name, events=False)
         return {
             instance.path: line.text.rstrip()
-            for instance in self.describe(name, events=False).instances
+            for instance in status.instances
             if instance.started
-            for line in self.logs(name, LogQuery(instances=(instance.path,), tail=1))
+            for line in read_lines(self, status, LogQuery(instances=(instance.path,), tail=1))
         }
 
     def exec(
@@ -118,11 +118,11 @@ class KubeWatcher(KubeExperiments):
         Raises NotFound, and Conflict unless the pod runs.
         """
         _require_running(instance)
-        folder, _, base = path.rstrip("/").rpartition("/")
+        folder, base = _folder_and_name(path)
         target = to / (base or "root") if to.is_dir() else to
         target.parent.mkdir(parents=True, exist_ok=True)
         stderr = io.BytesIO()
-        parent, entry = shlex.quote(folder or ("/" if path.startswith("/") else ".")), shlex.quote(f"./{base}")
+        parent, entry = shlex.quote(folder), shlex.quote(f"./{base}")
         script = (
             f"cd {parent} && if [ -d {entry} ]; then cd {entry} && exec tar cf - .; else exec tar chf - {entry}; fi"
         )
@@ -139,8 +139,8 @@ class KubeWatcher(KubeExperiments):
         """Copy a local file or folder to `to` in a container, or into `to` if that is a folder."""
         if not source.exists():
             raise NotFound(f"{source} does not exist on this machine")
-        folder, _, base = to.rstrip("/").rpartition("/")
-        parent, entry = shlex.quote(folder or ("/" if to.startswith("/") else ".")), shlex.quote(base or ".")
+        folder, base = _folder_and_name(to)
+        parent, entry = shlex.quote(folder), shlex.quote(base or ".")
         # The archive holds one entry, `x`: moved into the target if that is a folder, else renamed.
         script = (
             f"mkdir -p {parent} && cd {parent} && d=.symph-$$ && mkdir $d && tar xmf - -C $d && "
@@ -190,6 +190,12 @@ def _require_running(instance: InstanceStatus) -> None:
     if instance.phase != "running":
         what = f'"{instance.path}" is not running: {instance.state}'
         raise Conflict(what, next=f"see its logs: symph logs {instance.path}")
+
+
+def _folder_and_name(path: str) -> tuple[str, str]:
+    """Return the folder and the name of a path in a container; the name of `/` and of an empty path is empty."""
+    folder, _, name = path.rstrip("/").rpartition("/")
+    return folder or ("/" if path.startswith("/") else "."), name
 
 
 def _put(archive: IO[bytes], beside: Path, base: str, target: Path) -> list[str]:

@@ -56,26 +56,20 @@ def capabilities_of(api: KubeApi, namespace: str) -> list[Capability]:
     return [
         Capability(name="cluster", status="ok", detail=f"{version['gitVersion']}, context {api.context}"),
         Capability(name="kind jobs", status="ok", detail="batch/v1: workload.kind: jobs"),
-        *(_served(api, served, *row) for row in _KINDS),
+        *_kinds(api, served),
         _dijob(api),
         *_queues(api, served, namespace),
     ]
 
 
-def _served(
-    api: KubeApi,
-    served: Mapping[str, list[str]],
-    name: str,
-    group: str,
-    kind: str,
-    versions: tuple[str, ...],
-    setting: str,
-    source: str,
-) -> Capability:
-    for version in versions:
-        if version in served.get(group, []) and api.serves(f"{group}/{version}", kind):
-            return Capability(name=name, status="ok", detail=f"{group}/{version}: {setting.format(version=version)}")
-    return Capability(name=name, status="missing", detail=f"no {group} {kind}", next=f"install {source}")
+def _kinds(api: KubeApi, served: Mapping[str, list[str]]) -> Iterator[Capability]:
+    for name, group, kind, versions, setting, source in _KINDS:
+        there = (version for version in versions if version in served.get(group, []))
+        version = next((version for version in there if api.serves(f"{group}/{version}", kind)), None)
+        if version is None:
+            yield Capability(name=name, status="missing", detail=f"no {group} {kind}", next=f"install {source}")
+        else:
+            yield Capability(name=name, status="ok", detail=f"{group}/{version}: {setting.format(version=version)}")
 
 
 def _dijob(api: KubeApi) -> Capability:

@@ -30,7 +30,7 @@ _PAGE = 500
 # The server ends a watch after this many seconds, and a new one continues at the same version.
 _WATCH_S = 290
 # Metadata only: Secrets and large ConfigMaps are listed without their content.
-_PARTIAL = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_METADATA_ONLY = {"Accept": "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"}
 
 
 class KubeApi:
@@ -58,9 +58,9 @@ class KubeApi:
     def close(self) -> None:
         self.connection.close()
 
-    def get(self, path: str, query: Mapping[str, str] | None = None) -> Object:
+    def get(self, path: str) -> Object:
         """Return the response to a GET. Raises NotFound, ToolFailed."""
-        return self._call("GET", path, query=query)
+        return self._call("GET", path)
 
     def find(self, path: str) -> Object | None:
         try:
@@ -70,7 +70,21 @@ class KubeApi:
 
     def listed(self, path: str, selector: str = "", *, fields: str = "", metadata_only: bool = False) -> list[Object]:
         """Return all objects of a collection with the labels, read page by page. Raises NotFound."""
-        return self._list(path, selector, fields, metadata_only)[0]
+        query = {"limit": str(_PAGE), "labelSelector": selector, "fieldSelector": fields}
+        headers = _METADATA_ONLY if metadata_only else None
+        items: list[Object] = []
+        while True:
+            try:
+                page = self._call("GET", path, query=query, headers=headers)
+            except ExpiredError:
+                # The pages were read too slowly, and the first ones belong to an expired state: start again.
+                items = []
+                query |= {"limit": "", "continue": ""}
+                continue
+            items += page.get("items") or []
+            query["continue"] = page["metadata"].get("continue") or ""
+            if not query["continue"]:
+                return items
 
     def watch(
         self, path: str, selector: str = "", timeout_s: float | None = None, over: threading.Event | None = None
@@ -84,17 +98,20 @@ class KubeApi:
         version = ""
         while (deadline is None or time.monotonic() < deadline) and not (over and over.is_set()):
             if not version:
-                version = self._list(path, selector, "", True, limit=1)[1]
+                first = {"limit": "1", "labelSelector": selector}
+                page = self._call("GET", path, query=first, headers=_METADATA_ONLY)
+                version = page["metadata"]["resourceVersion"]
                 yield None
             left = _WATCH_S if deadline is None else min(_WATCH_S, max(1, round(deadline - time.monotonic())))
             try:
                 for event in self._watch_once(path, selector, version, left):
                     if event["type"] == "ERROR":
-                        version = ""
-                        break
+                        raise ExpiredError("the server has dropped this version")
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         yield event
+            except ExpiredError:
+                version = ""
             except (HTTPError, ValueError):
                 # The connection broke in the middle: request the missed events again.
                 time.sleep(0.2)
@@ -103,7 +120,7 @@ class KubeApi:
         """Wake every watch: those that are over end, the others continue."""
         for response in tuple(self._watching):
             with suppress(AttributeError, OSError):
-                response.connection.sock.shutdown(socket.SHUT_RDWR)  # type: ignore[attr-defined]  # urllib3's own
+                response.connection.sock.shutdown(socket.SHUT_RDWR)  # urllib3 has no public way
 
     def log(self, namespace: str, pod: str, query: Mapping[str, str], *, read_s: float | None = READ_S) -> Response:
         """Return the log of a container as a stream; the caller closes it. `read_s` None waits without limit."""
@@ -149,10 +166,10 @@ class KubeApi:
         for an object that the server refuses; for a Secret without the server's message, since messages quote contents.
         """
         collection = self.collection(item["apiVersion"], item["kind"], namespace)
-        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **({"dryRun": "All"} if dry_run else {})}
-        query |= {"force": "true"} if force else {}
+        query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+        query |= {"dryRun": "All" if dry_run else "", "force": "true" if force else ""}
         path = f"{collection}/{quote(item['metadata']['name'])}"
-        title = f"{item['kind']}/{item['metadata']['name']}"
+        title = title_of(item)
         try:
             return self._call("PATCH", path, query=query, body=item, kind="application/apply-patch+yaml", title=title)
         except SpecError:
@@ -172,35 +189,10 @@ class KubeApi:
             return False
         return True
 
-    def _list(
-        self, path: str, selector: str, fields: str, metadata_only: bool, limit: int = _PAGE
-    ) -> tuple[list[Object], str]:
-        query = {"limit": str(limit), "labelSelector": selector, "fieldSelector": fields}
-        query = {key: value for key, value in query.items() if value}
-        accept = {"Accept": _PARTIAL} if metadata_only else {}
-        items: list[Object] = []
-        token = ""
-        while True:
-            try:
-                page = self._call("GET", path, query={**query, "continue": token} if token else query, headers=accept)
-            except ExpiredError:
-                # The pages were read too slowly, and the first ones belong to an expired state: start again.
-                items, token = [], ""
-                query.pop("limit", None)
-                continue
-            items += page.get("items") or []
-            token = page["metadata"].get("continue") or ""
-            if not token or limit == 1:
-                return items, str(page["metadata"]["resourceVersion"])
-
     def _watch_once(self, path: str, selector: str, version: str, seconds: float) -> Iterator[Object]:
-        query = {"watch": "true", "allowWatchBookmarks": "true", "resourceVersion": version}
-        query |= {"timeoutSeconds": str(int(seconds)), **({"labelSelector": selector} if selector else {})}
-        try:
-            response = self.connection.checked("GET", path, query=query, read_s=seconds + 10)
-        except ExpiredError:
-            yield {"type": "ERROR", "object": {}}
-            return
+        query = {"watch": "true", "allowWatchBookmarks": "true", "labelSelector": selector}
+        query |= {"resourceVersion": version, "timeoutSeconds": str(int(seconds))}
+        response = self.connection.checked("GET", path, query=_given(query), read_s=seconds + 10)
         rest = b""
         self._watching.add(response)
         try:
@@ -225,7 +217,7 @@ class KubeApi:
     ) -> Object:
         data = None if body is None else json.dumps(body).encode()
         sent = {"Content-Type": kind, **(headers or {})}
-        response = self.connection.checked(method, path, title=title, query=query, body=data, headers=sent)
+        response = self.connection.checked(method, path, title=title, query=_given(query), body=data, headers=sent)
         try:
             answer: Object = json.loads(self.connection.body(response))
         except ValueError as error:
@@ -234,6 +226,15 @@ class KubeApi:
                 what, f"{method} {path}", "check the server of the context: kubectl cluster-info"
             ) from error
         return answer
+
+
+def _given(query: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the parameters that have a value."""
+    return {name: value for name, value in (query or {}).items() if value}
+
+
+def title_of(item: Object) -> str:
+    return f"{item['kind']}/{item['metadata']['name']}"
 
 
 Kind = tuple[str, str]
@@ -266,8 +267,12 @@ def changes(
         threading.Thread(target=follow, args=kind_and_selector, daemon=True).start()
     try:
         while True:
+            left = None if deadline is None else deadline - time.monotonic()
+            # On a busy cluster the queue may never be empty.
+            if left is not None and left <= 0:
+                return
             try:
-                steps.get(timeout=None if deadline is None else max(0.0, deadline - time.monotonic()))
+                steps.get(timeout=left)
             except queue.Empty:
                 return
             time.sleep(_SETTLE_S)

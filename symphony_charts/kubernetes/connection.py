@@ -6,9 +6,8 @@ import http.client
 import json
 import ssl
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urlencode, urlsplit
 
 import urllib3
@@ -28,18 +27,8 @@ _INVALID = (400, 422)
 _CONNECTIONS = 16
 
 
-class Response(Protocol):
-    """The used part of urllib3's response; its body is unread until `data` or `stream` is used."""
-
-    status: int
-    headers: Mapping[str, str]
-
-    @property
-    def data(self) -> bytes: ...
-
-    def stream(self, amt: int = ..., decode_content: bool | None = ...) -> Iterator[bytes]: ...
-
-    def close(self) -> None: ...
+# An answer whose body is unread until `data` or `stream` is used.
+Response: TypeAlias = urllib3.response.HTTPResponse
 
 
 class Connection:
@@ -65,11 +54,32 @@ class Connection:
     ) -> Response:
         """Return the server's response with any status, unread. Raises ToolFailed if there is none."""
         url = f"{self.login.server}{path}" + (f"?{urlencode(query)}" if query else "")
+        title = f"the cluster of context {self.login.context.name}, {self.login.server}"
+
+        def send(authorization: str | None) -> Response:
+            mine = {"Authorization": authorization} if authorization else {}
+            try:
+                with progress_notice(title):
+                    return self._pool.request(
+                        method,
+                        url,
+                        headers={"User-Agent": "symph", "Accept": "application/json", **(headers or {}), **mine},
+                        body=body,
+                        timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s),
+                        # Never send our credentials to a login page or another host.
+                        redirect=False,
+                        # Retrying a refused connection does not help.
+                        retries=urllib3.Retry(2, connect=0),
+                        preload_content=False,
+                    )
+            except HTTPError as error:
+                raise self._unreachable(error) from error
+
         value = self.login.authorization()
-        response = self._send(method, url, body, headers or {}, value, read_s)
+        response = send(value)
         if response.status == _UNAUTHORIZED and self._renew(value):
             response.close()
-            response = self._send(method, url, body, headers or {}, self.login.authorization(), read_s)
+            response = send(self.login.authorization())
         return response
 
     def checked(self, method: str, path: str, *, title: str = "", **request: Any) -> Response:
@@ -82,9 +92,10 @@ class Connection:
     def body(self, response: Response) -> bytes:
         """Return the whole body. Raises ToolFailed if the connection breaks before its end."""
         try:
-            return response.data
+            data: bytes = response.data
         except HTTPError as error:
             raise self._unreachable(error) from error
+        return data
 
     def websocket(self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str]) -> Any:
         """Return an open WebSocket of websocket-client. Raises ToolFailed with the server's message."""
@@ -97,7 +108,7 @@ class Connection:
                     raise
                 return self._open(path, query, protocols, self.login.authorization())
         except (WebSocketException, OSError) as error:
-            what = f"the cluster refused a stream: {_refusal(error)}"
+            what = f"the cluster refused a stream: {_message_in(getattr(error, 'resp_body', None)) or error}"
             raise ToolFailed(what, path.rpartition("/")[0], "check that the container is running: symph ps") from error
 
     def _renew(self, refused: str | None) -> bool:
@@ -106,34 +117,6 @@ class Connection:
             if has_certificate:
                 self._pool = _pool(self.login)
         return has_token or has_certificate
-
-    def _send(
-        self,
-        method: str,
-        url: str,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        authorization: str | None,
-        read_s: float | None,
-    ) -> Response:
-        mine = {"Authorization": authorization} if authorization else {}
-        try:
-            with progress_notice(f"the cluster of context {self.login.context.name}, {self.login.server}"):
-                response: Response = self._pool.request(
-                    method,
-                    url,
-                    headers={"User-Agent": "symph", "Accept": "application/json", **headers, **mine},
-                    body=body,
-                    timeout=urllib3.Timeout(connect=_CONNECT_S, read=read_s),
-                    # Never send our credentials to a login page or another host.
-                    redirect=False,
-                    # Retrying a refused connection does not help.
-                    retries=urllib3.Retry(2, connect=0),
-                    preload_content=False,
-                )
-        except HTTPError as error:
-            raise self._unreachable(error) from error
-        return response
 
     def _open(
         self, path: str, query: Sequence[tuple[str, str]], protocols: Sequence[str], authorization: str | None
@@ -182,10 +165,7 @@ class ExpiredError(SymphError):
 
 def failure_of(status: int, body: bytes, where: str) -> SymphError:
     """Return the error for a status of the server, with its message."""
-    try:
-        message = str(json.loads(body)["message"])
-    except (TypeError, ValueError, KeyError):
-        message = http.client.responses.get(status, str(status))
+    message = _message_in(body) or http.client.responses.get(status, str(status))
     if status == _ABSENT:
         return NotFound(message, where)
     if status == _CONFLICT:
@@ -245,8 +225,9 @@ def _proxy_options(login: Login) -> dict[str, Any]:
     return {**address, "http_proxy_auth": auth, "http_no_proxy": ["-"]}
 
 
-def _refusal(error: Exception) -> str:
-    body = getattr(error, "resp_body", None)
-    with suppress(TypeError, ValueError, KeyError):
-        return str(json.loads(body)["message"])  # type: ignore[arg-type]  # None is one of the errors let through
-    return str(error)
+def _message_in(body: bytes | None) -> str:
+    """Return the message of a Kubernetes Status; empty if `body` is none."""
+    try:
+        return str(json.loads(body or b"")["message"])
+    except (TypeError, ValueError, KeyError):
+        return ""

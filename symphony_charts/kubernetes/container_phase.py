@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from symphony_charts.backend.status import Phase
-from symphony_charts.formats.printable import age
+from symphony_charts.formats.printable import age, several
 from symphony_charts.kinds.base import ENDED, STOPPED, Object
 
 
@@ -86,6 +86,12 @@ def reason_unscheduled(pod: Object) -> str:
     return ""
 
 
+def container_statuses(pod: Object) -> list[dict[str, Any]]:
+    """Return what the kubelet reports of the containers of a pod, init containers first."""
+    status = pod.get("status") or {}
+    return [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
+
+
 def end_of_job(workload: Object) -> tuple[Literal["succeeded", "failed"] | None, Object]:
     """Return the result of a Job by its conditions, and that condition; None before its end."""
     held = true_conditions(workload)
@@ -155,7 +161,6 @@ KINDS = ((f"{GROUP}/v1beta2", "Workload"), (f"{GROUP}/v1beta1", "Workload"))
 QUEUES = ((f"{GROUP}/v1beta2", "LocalQueue"), (f"{GROUP}/v1beta1", "LocalQueue"))
 QUEUE = f"{GROUP}/queue-name"
 _ORDINALS = ("", "", "second", "third", "fourth", "fifth")
-_MOST_NAMES = 3
 _REQUEUED_LATER = ("PodsReadyTimeout", "AdmissionCheck")
 
 
@@ -220,8 +225,7 @@ def _place(ahead: Sequence[str]) -> str:
         return ""
     number = len(ahead) + 1
     ordinal = _ORDINALS[number] if number < len(_ORDINALS) else f"number {number}"
-    more = f" and {len(ahead) - _MOST_NAMES} more" if len(ahead) > _MOST_NAMES else ""
-    return f", {ordinal} behind {', '.join(ahead[:_MOST_NAMES])}{more}"
+    return f", {ordinal} behind {several(ahead)}"
 
 
 def _is_waiting(record: Object) -> bool:

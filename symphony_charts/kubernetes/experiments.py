@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import re
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
@@ -14,7 +15,7 @@ from symphony_charts.errors import Conflict, NotFound, ToolFailed, UsageError
 from symphony_charts.kinds.base import is_conductor
 from symphony_charts.kinds.registry import KINDS, RENDERED, workload_kind
 from symphony_charts.kubernetes import container_phase
-from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes
+from symphony_charts.kubernetes.client import Kind, KubeApi, Object, changes, title_of
 from symphony_charts.kubernetes.connection import ForbiddenError
 from symphony_charts.kubernetes.status import (
     EXPERIMENT,
@@ -85,11 +86,7 @@ class KubeExperiments:
         queue = self.queue(workloads)
 
         def status(name: str, namespace: str) -> ExperimentStatus:
-            release = [
-                record
-                for record, meta in ((record, record["metadata"]) for record in records)
-                if (meta["namespace"], meta["labels"].get("name")) == (namespace, name)
-            ]
+            release = [record for record in _in(records, namespace) if record["metadata"]["labels"].get("name") == name]
             ours, own_pods = _those(workloads, namespace, name), _those(pods, namespace, name)
             return status_of(name, ours, own_pods, releases=release, queue=queue, now=time.time())
 
@@ -100,9 +97,8 @@ class KubeExperiments:
 
         def with_reasons(found: ExperimentStatus) -> ExperimentStatus:
             name, namespace = found.name, found.namespace
-            near = [event for event in warnings if event["metadata"]["namespace"] == namespace]
             ours = _those(workloads, namespace, name)
-            return explained(found, ours, near, _those(sealed, namespace, name))
+            return explained(found, ours, _in(warnings, namespace), _those(sealed, namespace, name))
 
         return [with_reasons(each) if lacks_reason(each) else each for each in seen]
 
@@ -165,15 +161,12 @@ class KubeExperiments:
 
     def changes(self, name: str, timeout_s: float | None = None) -> Iterator[ExperimentStatus | None]:
         """Yield the status at once and after each change in the cluster; None once the experiment is gone."""
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         yield self.describe(name, events=False)
         for _ in self.object_changes(name, timeout_s):
             try:
                 yield self.describe(name, events=False)
             except NotFound:
                 yield None
-                return
-            if deadline is not None and time.monotonic() > deadline:
                 return
 
     def object_changes(
@@ -288,11 +281,14 @@ def selector_of(name: str) -> str:
     return f"{EXPERIMENT},{INSTANCE}={name}"
 
 
+def _in(items: Sequence[Object], namespace: str) -> list[Object]:
+    return [item for item in items if item["metadata"]["namespace"] == namespace]
+
+
 def _those(items: Sequence[Object], namespace: str, name: str) -> list[Object]:
-    return [item for item in items if item["metadata"]["namespace"] == namespace and name_of(item) == name]
+    return [item for item in _in(items, namespace) if name_of(item) == name]
 
 
-_TIME_IS_UP = object()
 # Prefix of the name of a DIJob that none of our charts made.
 _OF_OTHERS = "dijob/"
 # The kinds that our charts make besides workloads.
@@ -337,7 +333,7 @@ def remove(experiments: KubeExperiments, name: str, *, dry_run: bool = False) ->
     releases = experiments.releases(name, namespace)
     refuse_managed(name, managers_of([*objects, *pushed], releases), f"symph retire {name} --env ENV")
     doomed = [item for item in (*objects, *pushed) if not item["metadata"].get("ownerReferences")]
-    titles = sorted(set(map(_title, doomed)))
+    titles = sorted(set(map(title_of, doomed)))
     if dry_run:
         return titles
     if releases:
@@ -374,7 +370,7 @@ def _remove_adopted(experiments: KubeExperiments, name: str, *, dry_run: bool) -
     refuse_managed(name, managers_of(jobs, []), "remove it from its source")
     for item in jobs if not dry_run else ():
         experiments.api.delete(item)
-    return sorted(map(_title, jobs))
+    return sorted(map(title_of, jobs))
 
 
 def wait_gone(
@@ -393,16 +389,17 @@ def wait_gone(
         return [*experiments.workloads(name), *pods]
 
     with contextlib.closing(experiments.object_changes(name, timeout_s)) as changes:
-        remaining = left()
-        while remaining and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
+        # A first look, even if there is no time to wait.
+        for _ in itertools.chain([None], changes):
             remaining = left()
-    if remaining:
-        titles = ", ".join(map(_title, remaining))
-        raise Conflict(
-            f"these objects still exist after {timeout_s:g} s: {titles}",
-            namespace,
-            "the cluster is still deleting them: wait",
-        )
+            if not remaining:
+                return
+    titles = ", ".join(map(title_of, remaining))
+    raise Conflict(
+        f"these objects still exist after {timeout_s:g} s: {titles}",
+        namespace,
+        "the cluster is still deleting them: wait",
+    )
 
 
 def _uninstall(name: str, namespace: str, target: tuple[Path | None, str | None]) -> None:
@@ -428,7 +425,3 @@ def _is_pushed(item: Object) -> bool:
     """Return True for a Secret that `symph` pushed before the release; the chart does not contain it."""
     is_secret = item["kind"] == "Secret"
     return is_secret and bool(item["metadata"]["labels"].get("app.kubernetes.io/managed-by") == "symph")
-
-
-def _title(item: Object) -> str:
-    return f"{item['kind']}/{item['metadata']['name']}"

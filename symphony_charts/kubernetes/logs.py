@@ -6,15 +6,14 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import Any
 
 from urllib3.exceptions import HTTPError
 
-from symphony_charts.backend.status import InstanceStatus, LogLine, LogQuery
+from symphony_charts.backend.status import ExperimentStatus, InstanceStatus, LogLine, LogQuery, time_text
 from symphony_charts.errors import NotFound, SpecError, ToolFailed
+from symphony_charts.kubernetes.connection import Response
 from symphony_charts.kubernetes.container_phase import moment_of
 from symphony_charts.kubernetes.experiments import KubeExperiments
 
@@ -38,19 +37,13 @@ class _Source:
     repeated: int = 0
 
 
-def read_lines(experiments: KubeExperiments, name: str, query: LogQuery) -> Iterator[LogLine]:
-    """Return the lines for `query`; see `Watcher.logs`."""
-    status = experiments.describe(name, events=False)
+def read_lines(experiments: KubeExperiments, status: ExperimentStatus, query: LogQuery) -> Iterator[LogLine]:
+    """Yield the lines of an experiment for `query`; see `Watcher.logs`."""
     chosen = [instance for instance in status.instances if not query.instances or instance.path in query.instances]
-    sources = {_key(instance): _source(status.namespace, instance) for instance in chosen if instance.pod}
     if query.previous:
-        return iter(_previous(experiments, status.namespace, chosen, query))
-    return _lines(experiments, name, query, sources)
-
-
-def _lines(
-    experiments: KubeExperiments, name: str, query: LogQuery, sources: dict[tuple[str, str], _Source]
-) -> Iterator[LogLine]:
+        yield from _wanted(_previous(experiments, status.namespace, chosen, query), query)
+        return
+    sources = {_key(instance): _source(status.namespace, instance) for instance in chosen if instance.pod}
     history = [
         line
         for source in sources.values()
@@ -58,7 +51,7 @@ def _lines(
     ]
     yield from _wanted(history, query)
     if query.follow:
-        yield from (line for line in _Follower(experiments, name, query, sources).lines() if query.wants(line))
+        yield from (line for line in _Follower(experiments, status.name, query, sources).lines() if query.wants(line))
 
 
 def _wanted(lines: list[LogLine], query: LogQuery) -> list[LogLine]:
@@ -151,37 +144,38 @@ def _read(
 
     `is_again`: it may have restarted since it was last read; lines from before the restart come first.
     """
-    try:
-        response = _open(experiments, source, query, **({"follow": "true"} if follow else {}))
-    except (NotFound, SpecError):
-        return
-    try:
+    with suppress(NotFound, SpecError), _opened(experiments, source, query, follow=follow) as response:
         if is_again:
             # Opened only now: otherwise a restart before the current log was opened would lose lines.
-            with suppress(NotFound, SpecError), closing(_open(experiments, source, query, previous="true")) as earlier:
+            with suppress(NotFound, SpecError), _opened(experiments, source, query, previous=True) as earlier:
                 yield from _unread(source, earlier)
         yield from _unread(source, response)
-    except HTTPError as error:
-        raise ToolFailed(f"the log of {source.name} broke off: {error}") from error
-    finally:
-        response.close()
 
 
-def _open(experiments: KubeExperiments, source: _Source, query: LogQuery, **further: str) -> Any:
-    asked = {"container": source.container, "timestamps": "true", **further}
-    is_followed = "follow" in further
+@contextmanager
+def _opened(
+    experiments: KubeExperiments, source: _Source, query: LogQuery, *, follow: bool = False, previous: bool = False
+) -> Iterator[Response]:
+    """Yield the log of a container from its unread lines on. Raises ToolFailed if it breaks off."""
+    asked = {"container": source.container, "timestamps": "true"}
+    asked |= {"follow": "true"} if follow else {}
+    asked |= {"previous": "true"} if previous else {}
     if source.last:
         asked["sinceTime"] = source.last
     elif query.since is not None:
         # The server accepts whole seconds.
-        since = datetime.fromtimestamp(int(query.since), timezone.utc)
-        asked["sinceTime"] = since.strftime("%Y-%m-%dT%H:%M:%SZ")
-    elif query.tail > 0 and not (query.regex or query.until or is_followed):
+        asked["sinceTime"] = time_text(query.since)
+    elif query.tail > 0 and not (query.regex or query.until or follow):
         asked["tailLines"] = str(query.tail)
-    return experiments.api.log(source.namespace, source.pod, asked, read_s=None if is_followed else 60)
+    log = experiments.api.log(source.namespace, source.pod, asked, read_s=None if follow else 60)
+    try:
+        with closing(log):
+            yield log
+    except HTTPError as error:
+        raise ToolFailed(f"the log of {source.name} broke off: {error}") from error
 
 
-def _unread(source: _Source, response: Any) -> Iterator[LogLine]:
+def _unread(source: _Source, response: Response) -> Iterator[LogLine]:
     to_skip, last = source.repeated, source.last
     for stamp, text in _stamped(response):
         if last and (stamp < last or (stamp == last and to_skip > 0)):
@@ -192,7 +186,7 @@ def _unread(source: _Source, response: Any) -> Iterator[LogLine]:
         yield LogLine(time=moment_of(stamp), process=source.name, text=text)
 
 
-def _stamped(response: Any) -> Iterator[tuple[str, str]]:
+def _stamped(response: Response) -> Iterator[tuple[str, str]]:
     """Yield time and text of each line; padded times sort as text."""
     rest = b""
     for piece in response.stream(decode_content=False):
@@ -214,20 +208,15 @@ def _previous(
 ) -> list[LogLine]:
     lines: list[LogLine] = []
     is_any = False
-    for container in chosen:
-        asked = {"container": container.container or container.process, "timestamps": "true", "previous": "true"}
-        try:
-            response = experiments.api.log(namespace, container.pod, asked)
-        except (NotFound, SpecError):
-            continue
-        is_any = True
-        lines += [
-            LogLine(time=moment_of(stamp), process=container.path, text=text) for stamp, text in _stamped(response)
-        ]
+    for instance in chosen:
+        source = _source(namespace, instance)
+        with suppress(NotFound, SpecError), _opened(experiments, source, query, previous=True) as response:
+            is_any = True
+            lines += _unread(source, response)
     if not is_any:
         names = ", ".join(instance.path for instance in chosen)
         raise NotFound(f"these containers have no earlier run: {names}", next="remove --previous")
-    return _wanted(lines, query)
+    return lines
 
 
 def _source(namespace: str, instance: InstanceStatus) -> _Source:

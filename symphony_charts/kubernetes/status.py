@@ -23,6 +23,7 @@ from symphony_charts.kinds.registry import kind_for, may_start_again, parts_of, 
 from symphony_charts.kubernetes.container_phase import (
     NO_QUEUE,
     Queue,
+    container_statuses,
     moment_of,
     phase_of_container,
     phase_of_failure,
@@ -297,9 +298,8 @@ def _of_pod(
     pod: Object, place: tuple[str, int], count: int, workload: Object | None, restarted: int, now: float
 ) -> list[InstanceStatus]:
     group, index = place
-    spec, status = pod["spec"], pod.get("status") or {}
-    seen_all = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    states = {seen["name"]: seen for seen in seen_all}
+    spec = pod["spec"]
+    states = {seen["name"]: seen for seen in container_statuses(pod)}
     is_endless = not all(map(_is_finite, pod["metadata"].get("ownerReferences") or []))
     # A JobSet restarts all groups together, and counts it.
     restarted += int((pod["metadata"].get("labels") or {}).get(_ATTEMPT) or 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import selectors
@@ -11,7 +10,8 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -67,21 +67,21 @@ def run_in_pod(
     `stdin` returns the next bytes (empty: end of input) and is read in a separate thread. Raises ToolFailed if the
     command cannot be started or the connection breaks.
     """
-    query = [("container", container), *(("command", argument) for argument in command), ("stdout", "true")]
-    query += [("stderr", "false" if tty else "true"), ("stdin", "true" if stdin else "false")]
-    query.append(("tty", "true" if tty else "false"))
+    query = [("container", container), *(("command", argument) for argument in command)]
+    wanted = {"stdin": stdin is not None, "stdout": True, "stderr": not tty, "tty": tty}
+    query += [(name, str(is_wanted).lower()) for name, is_wanted in wanted.items()]
     path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/exec"
-    with contextlib.closing(api.connection.websocket(path, query, _EXEC_PROTOCOLS)) as connection:
+    with closing(api.connection.websocket(path, query, _EXEC_PROTOCOLS)) as connection:
         if stdin is not None:
             threading.Thread(target=_feed, args=(connection, stdin), daemon=True).start()
         return _drain(connection, stdout, stderr, tty, f"{pod}/{container}")
 
 
 def _drain(connection: Any, stdout: Writer, stderr: Writer, tty: bool, where: str) -> int:
-    ended = window = b""
+    ended = b""
+    window = _window() if tty else b""
     try:
         if tty:
-            window = _window()
             _send(connection, _RESIZE, window)
         for channel, data in _messages(connection):
             if channel == _ERROR:
@@ -143,81 +143,80 @@ def forward(api: KubeApi, namespace: str, pod: str, container: str, host: str, p
     Port forwarding reaches only the pod's loopback. If a program listens only on the pod's address `host`, a relay in
     `container` reaches it: python3, nc or bash of its image. Raises ToolFailed if the cluster cannot forward.
     """
-    _open(api, namespace, pod, port).close()
-
-    def way(caller: socket.socket) -> None:
-        refused = _carry(api, namespace, pod, port, caller)
-        if refused is not None:
-            _relay(api, namespace, pod, container, [*_RELAY, host, str(port)], caller, refused)
-
+    to = _Port(api, namespace, pod, container, host, port)
+    to.open().close()
     with socket.create_server(("127.0.0.1", 0)) as server:
-        threading.Thread(target=_accept, args=(server, way), daemon=True).start()
+        threading.Thread(target=_accept, args=(server, to), daemon=True).start()
         yield f"127.0.0.1:{server.getsockname()[1]}"
         with suppress(OSError):
             server.shutdown(socket.SHUT_RDWR)
 
 
-def _accept(server: socket.socket, way: Callable[[socket.socket], None]) -> None:
+def _accept(server: socket.socket, to: _Port) -> None:
     with suppress(OSError):
         while True:
             caller, _ = server.accept()
-            threading.Thread(target=way, args=(caller,), daemon=True).start()
+            threading.Thread(target=to.carry, args=(caller,), daemon=True).start()
 
 
-def _open(api: KubeApi, namespace: str, pod: str, port: int) -> Any:
-    path = f"/api/v1/namespaces/{quote(namespace)}/pods/{quote(pod)}/portforward"
-    return api.connection.websocket(path, [("ports", str(port))], [_FORWARD_PROTOCOL])
+@dataclass(frozen=True)
+class _Port:
+    """A port of a pod, and the container with a relay for programs that listen only on the pod's address `host`."""
 
+    api: KubeApi
+    namespace: str
+    pod: str
+    container: str
+    host: str
+    port: int
 
-def _relay(
-    api: KubeApi,
-    namespace: str,
-    pod: str,
-    container: str,
-    command: Sequence[str],
-    caller: socket.socket,
-    sent: bytes,
-) -> None:
-    """Carry one connection, both ways, through a program in the container; `sent` is the caller's data so far."""
-    given, stderr = io.BytesIO(sent), io.BytesIO()
+    def open(self) -> Any:
+        path = f"/api/v1/namespaces/{quote(self.namespace)}/pods/{quote(self.pod)}/portforward"
+        return self.api.connection.websocket(path, [("ports", str(self.port))], [_FORWARD_PROTOCOL])
 
-    def stdin(size: int) -> bytes:
-        return given.read(size) or caller.recv(size)
+    def carry(self, caller: socket.socket) -> None:
+        """Carry one connection until either side ends."""
+        try:
+            connection = self.open()
+        except ToolFailed as error:
+            _warn_and_end(caller, str(error))
+            return
+        answers = _Answers(connection, caller)
+        held = b""
+        with suppress(OSError, WebSocketException), selectors.DefaultSelector() as selector:
+            selector.register(caller, selectors.EVENT_READ)
+            selector.register(answers.end, selectors.EVENT_READ)
+            while answers.end not in {key.fileobj for key, _ in selector.select()} and (data := caller.recv(_PIECE)):
+                held = held + data if len(held) < _MOST_HELD else held
+                _send(connection, 0, data)
+        # v4 cannot close one direction; wait for the remaining answers of the server.
+        answers.reader.join(timeout=2)
+        with suppress(OSError, WebSocketException):
+            connection.close()
+        answers.end.close()
+        if answers.refusal and not answers.has_begun and len(held) < _MOST_HELD:
+            self._relay(caller, held)
+        else:
+            _warn_and_end(caller, answers.refusal and f"the pod refused the connection: {answers.refusal}")
 
-    try:
-        code = run_in_pod(
-            api, namespace, pod, container, command, stdin=stdin, stdout=caller.sendall, stderr=stderr.write
-        )
-        problem = stderr.getvalue().decode("utf-8", "replace").strip() if code else ""
-    except (ToolFailed, OSError) as error:
-        problem = str(error)
-    _warn_and_end(caller, problem)
-
-
-def _carry(api: KubeApi, namespace: str, pod: str, port: int, caller: socket.socket) -> bytes | None:
-    """Carry one connection until either side ends; return the data sent so far if the pod refuses it, else None."""
-    try:
-        connection = _open(api, namespace, pod, port)
-    except ToolFailed as error:
-        _warn_and_end(caller, str(error))
-        return None
-    answers = _Answers(connection, caller)
-    held = b""
-    with suppress(OSError, WebSocketException), selectors.DefaultSelector() as selector:
-        selector.register(caller, selectors.EVENT_READ)
-        selector.register(answers.end, selectors.EVENT_READ)
-        while answers.end not in {key.fileobj for key, _ in selector.select()} and (data := caller.recv(_PIECE)):
-            held = held + data if len(held) < _MOST_HELD else held
-            _send(connection, 0, data)
-    # v4 cannot close one direction; wait for the remaining answers of the server.
-    answers.reader.join(timeout=2)
-    with suppress(OSError, WebSocketException):
-        connection.close()
-    answers.end.close()
-    if answers.refusal and not answers.has_begun and len(held) < _MOST_HELD:
-        return held
-    _warn_and_end(caller, answers.refusal and f"the pod refused the connection: {answers.refusal}")
-    return None
+    def _relay(self, caller: socket.socket, sent: bytes) -> None:
+        """Carry one connection through a program in the container; `sent` is the caller's data so far."""
+        given, stderr = io.BytesIO(sent), io.BytesIO()
+        try:
+            code = run_in_pod(
+                self.api,
+                self.namespace,
+                self.pod,
+                self.container,
+                [*_RELAY, self.host, str(self.port)],
+                stdin=lambda size: given.read(size) or caller.recv(size),
+                stdout=caller.sendall,
+                stderr=stderr.write,
+            )
+            problem = stderr.getvalue().decode("utf-8", "replace").strip() if code else ""
+        except (ToolFailed, OSError) as error:
+            problem = str(error)
+        _warn_and_end(caller, problem)
 
 
 class _Answers:

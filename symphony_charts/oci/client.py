@@ -10,12 +10,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import urlencode, urlsplit
 
 from symphony_charts.errors import Conflict, NotFound, SpecError, ToolFailed
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.oci.transport import Access, Answer, Login, Transport, login_for
+from symphony_charts.oci.transport import Access, Answer, Transport, login_for
 
 _NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG = re.compile(r"\w[\w.-]{0,127}", re.ASCII)
@@ -39,6 +39,11 @@ class Reference:
         return f"{self.host}/{self.repository}{separator + self.tag if self.tag else ''}"
 
 
+def digest_of(data: bytes) -> str:
+    """Return the digest under which a registry keeps `data`."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
     """A blob or manifest of a registry."""
@@ -48,7 +53,7 @@ class Blob:
 
     @property
     def digest(self) -> str:
-        return f"sha256:{hashlib.sha256(self.data).hexdigest()}"
+        return digest_of(self.data)
 
     @property
     def descriptor(self) -> dict[str, object]:
@@ -74,18 +79,14 @@ def parse_reference(text: str) -> Reference:
     return Reference(host=host, repository=path, tag=tag)
 
 
-@dataclass(slots=True)
 class Registry:
     """One registry. Raises ToolFailed for unexpected answers; the error contains the last answer."""
 
-    host: str
-    access: Access = field(default_factory=Access)
-    _tokens: dict[str, str] = field(default_factory=dict)
-    _login: Login | None = None
-    _transport: Transport = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._transport = Transport(self.host, self.access)
+    def __init__(self, host: str, access: Access | None = None) -> None:
+        self.host = host
+        self._transport = Transport(host, access or Access())
+        self._tokens: dict[str, str] = {}
+        self._login = self._transport.access.login
 
     def __enter__(self) -> Registry:
         return self
@@ -106,7 +107,7 @@ class Registry:
 
     def put_blob(self, repository: str, data: bytes) -> bool:
         """Upload a blob; return False if it exists. Registries check the digest, so a truncated upload is rejected."""
-        digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
+        digest = digest_of(data)
         if self.has_blob(repository, digest):
             return False
         begun = self._ask("POST", f"/v2/{repository}/blobs/uploads/", repository, ok=(202,), pushes=True)
@@ -168,7 +169,7 @@ class Registry:
         return there is not None
 
     def _check(self, data: bytes, digest: str) -> None:
-        if f"sha256:{hashlib.sha256(data).hexdigest()}" != digest:
+        if digest_of(data) != digest:
             raise ToolFailed(
                 f"{self.host} sent content that does not match {digest}",
                 next="retry; if it persists, report it to the registry's operator",
@@ -213,7 +214,7 @@ class Registry:
 
     def _authorise(self, challenge: str, scopes: tuple[str, ...]) -> None:
         kind, _, rest = challenge.partition(" ")
-        login = self._login = self._login or self.access.login or login_for(self.host)
+        login = self._login = self._login or login_for(self.host)
         basic = base64.b64encode(f"{login.user}:{login.password}".encode()).decode() if login.user else ""
         if kind.lower() == "basic":
             if not basic:
@@ -292,5 +293,4 @@ def artifact_of(metadata: Mapping[str, object], archive: bytes, provenance: byte
 
 def provenance_text(metadata: Mapping[str, object], file_name: str, archive: bytes) -> str:
     """Return the text to sign for the archive `file_name` with the Chart.yaml `metadata`."""
-    digest = hashlib.sha256(archive).hexdigest()
-    return f"{dump(dict(sorted(metadata.items())))}\n...\n{dump({'files': {file_name: f'sha256:{digest}'}})}"
+    return f"{dump(dict(sorted(metadata.items())))}\n...\n{dump({'files': {file_name: digest_of(archive)}})}"

@@ -23,10 +23,10 @@ import semver
 from symphony_charts.chart.archive import compress
 from symphony_charts.chart.folder import PackedChart
 from symphony_charts.errors import Conflict, SpecError
-from symphony_charts.formats.data import Values
+from symphony_charts.formats.data import Values, sub
 from symphony_charts.formats.yaml_read import load
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.oci.client import Blob, Reference, Registry, artifact_of
+from symphony_charts.oci.client import Blob, Reference, Registry, artifact_of, digest_of
 from symphony_charts.oci.transport import Access
 from symphony_charts.system.files import write_file
 
@@ -56,7 +56,7 @@ def push_charts(
     Raises Conflict if a version has other content.
     """
     pushed = []
-    with Registry(target.host, access or Access()) as registry:
+    with Registry(target.host, access) as registry:
         for chart in charts:
             pushed.append(_push(registry, chart, target.repository, dry_run=dry_run))
             advance(1)
@@ -85,7 +85,7 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
         folder.mkdir(parents=True, exist_ok=True)
     index = folder / "index.yaml"
     with contextlib.nullcontext() if dry_run else _locked(folder):
-        before = index.read_text(encoding="utf-8") if index.is_file() else ""
+        before = index.read_bytes() if index.is_file() else b""
         after = _add_to_index(before, chart.metadata, chart.archive, address)
         if not dry_run:
             there = folder / chart.file_name
@@ -95,7 +95,7 @@ def add_to_folder(chart: PackedChart, folder: Path, url: str, *, dry_run: bool =
             write_file(there, chart.archive)
             if chart.provenance is not None:
                 write_file(folder / f"{chart.file_name}.prov", chart.provenance)
-            write_file(index, after.encode())
+            write_file(index, after)
     return Pushed(place=str(folder / chart.file_name), digest="", is_new=after != before)
 
 
@@ -108,20 +108,13 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _now() -> str:
-    moment = float(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
-
-
-def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url: str) -> str:
-    """Return the index `text` (empty for a new one) with the `archive` at `url` added, newest version first.
+def _add_to_index(index: bytes, metadata: Mapping[str, object], archive: bytes, url: str) -> bytes:
+    """Return the file `index` (empty for a new one) with the `archive` at `url` added, newest version first.
 
     Adding the same chart again changes nothing. Raises Conflict for a version that is listed with other content,
-    SpecError if `text` is not an index.
+    SpecError if it is not an index.
     """
-    index = _read(text)
-    entries = index["entries"]
-    assert isinstance(entries, dict)  # noqa: S101 - as _read has seen
+    entries = _entries_in(index)
     name, version = str(metadata["name"]), str(metadata["version"])
     digest = hashlib.sha256(archive).hexdigest()
     listed = entries.get(name, [])
@@ -129,30 +122,34 @@ def _add_to_index(text: str, metadata: Mapping[str, object], archive: bytes, url
         if other.get("version") != version:
             continue
         if other.get("digest") == digest:
-            return text
+            return index
         raise Conflict(
             f"{name} {version} is already in the index with other content",
             f"digest {str(other.get('digest'))[:12]}",
             "package it under another version: --version",
         )
-    now = _now()
+    moment = time.gmtime(float(os.environ.get("SOURCE_DATE_EPOCH") or time.time()))
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", moment)
     added: Values = {**metadata, "created": now, "digest": digest, "urls": [url]}
     entries[name] = sorted([*listed, added], key=lambda each: _key(str(each.get("version"))), reverse=True)
-    return dump({"apiVersion": "v1", "entries": dict(sorted(entries.items())), "generated": now})
+    return dump({"apiVersion": "v1", "entries": dict(sorted(entries.items())), "generated": now}).encode()
 
 
-def _read(text: str) -> Values:
-    if not text.strip():
-        return {"entries": {}}
-    index = load(text)
-    entries = index.get("entries") if isinstance(index, dict) else None
-    if not isinstance(entries, dict) or not all(
+def _entries_in(index: bytes) -> dict[str, list[Values]]:
+    """Return the versions in an index by chart. Raises SpecError if it is not an index."""
+    entries: object = {}
+    if index.strip():
+        try:
+            entries = sub(load(index.decode())).get("entries")
+        except UnicodeDecodeError:
+            entries = None
+    if isinstance(entries, dict) and all(
         isinstance(versions, list) and all(isinstance(each, dict) for each in versions) for versions in entries.values()
     ):
-        raise SpecError.one(
-            "this is not the index of a chart repository", "index.yaml", "restore it, or use another folder"
-        )
-    return {"entries": entries}
+        return entries
+    raise SpecError.one(
+        "this is not the index of a chart repository", "index.yaml", "restore it, or use another folder"
+    )
 
 
 def _key(version: str) -> tuple[bool, semver.Version]:
@@ -227,7 +224,7 @@ def layer_of(entries: Sequence[Entry], folder: str) -> Layer:
                 raise SpecError.one(f'"{entry.path}" would delete a file of the image', next="add it to .dockerignore")
             archive.addfile(_header(entry, within), io.BytesIO(entry.content))
     tar = buffer.getvalue()
-    return Layer(data=compress(tar), diff_id=f"sha256:{hashlib.sha256(tar).hexdigest()}")
+    return Layer(data=compress(tar), diff_id=digest_of(tar))
 
 
 def _header(entry: Entry, within: str) -> tarfile.TarInfo:

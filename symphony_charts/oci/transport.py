@@ -11,7 +11,6 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 import urllib3
@@ -40,7 +39,7 @@ def login_for(host: str) -> Login:
             config = json.loads(path.read_bytes())
         except (OSError, ValueError):
             continue
-        login = _in_config(config, names) if isinstance(config, dict) else None
+        login = _in_config(config, names, str(path)) if isinstance(config, dict) else None
         if login is not None:
             return login
     return Login()
@@ -53,7 +52,7 @@ def _files() -> Iterator[Path]:
     yield Path(os.environ.get("DOCKER_CONFIG") or "~/.docker").expanduser() / "config.json"
 
 
-def _in_config(config: dict[str, object], names: list[str]) -> Login | None:
+def _in_config(config: dict[str, object], names: list[str], at: str) -> Login | None:
     helpers, auths = config.get("credHelpers"), config.get("auths")
     for name in names:
         helper = helpers.get(name) if isinstance(helpers, dict) else None
@@ -64,7 +63,11 @@ def _in_config(config: dict[str, object], names: list[str]) -> Login | None:
                 return login
         entry = auths.get(name) if isinstance(auths, dict) else None
         if isinstance(entry, dict) and isinstance(entry.get("auth"), str):
-            user, _, password = base64.b64decode(entry["auth"]).decode("utf-8", "replace").partition(":")
+            try:
+                user, _, password = base64.b64decode(entry["auth"]).decode("utf-8", "replace").partition(":")
+            except ValueError as error:
+                what = f"the login for {name} is damaged: {error}"
+                raise SpecError.one(what, f"auths, {name}", f"log in again: helm registry login {name}", at) from error
             if user:
                 return Login(user=user, password=password.rstrip("\0"))
     return None
@@ -156,24 +159,20 @@ class Answer:
             return self.body[:200].decode("utf-8", "replace").strip() or http.client.responses.get(self.status, "")
 
 
-@dataclass(slots=True)
 class Transport:
-    """The connections to one registry, and to hosts that it redirects to."""
+    """The connections to one registry, and to hosts that it redirects to. Raises SpecError for unusable files."""
 
-    host: str
-    access: Access
-    _pool: Any = None
+    def __init__(self, host: str, access: Access) -> None:
+        self.host = host
+        self.access = access
+        is_local = _LOOPBACK.fullmatch(host) is not None and not access.asks_for_tls
+        self._scheme = "http" if access.plain_http or is_local else "https"
+        if access.insecure_skip_tls_verify:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        self._pool = urllib3.PoolManager(ssl_context=access.tls())
 
     def close(self) -> None:
-        if self._pool is not None:
-            self._pool.clear()
-
-    @property
-    def base(self) -> str:
-        """The address of the registry itself."""
-        if self.access.plain_http:
-            return f"http://{self.host}"
-        return f"{'http' if _LOOPBACK.fullmatch(self.host) and not self.access.asks_for_tls else 'https'}://{self.host}"
+        self._pool.clear()
 
     def may_be_plain(self, host: str) -> bool:
         """Return True if plain HTTP is allowed to a host that the registry names."""
@@ -181,9 +180,9 @@ class Transport:
 
     def place(self, location: str) -> SplitResult:
         """Resolve an address from the registry; never from TLS to plain HTTP."""
-        address = urlsplit(urljoin(self.base, location))
+        address = urlsplit(urljoin(f"{self._scheme}://{self.host}", location))
         if address.netloc == self.host:
-            return address._replace(scheme=urlsplit(self.base).scheme)
+            return address._replace(scheme=self._scheme)
         return address if self.may_be_plain(address.netloc) else address._replace(scheme="https")
 
     def exchange(
@@ -195,7 +194,7 @@ class Transport:
         """
         try:
             with progress_notice(f"{address.scheme}://{address.netloc}"):
-                response = self._opened().request(
+                response = self._pool.request(
                     method,
                     address.geturl(),
                     body=body,
@@ -214,13 +213,6 @@ class Transport:
             kept = {name: value for name, value in headers.items() if name != "Authorization" or is_same}
             return self.exchange(method, target, kept, None, redirects + 1)
         return answer
-
-    def _opened(self) -> Any:
-        if self._pool is None:
-            if self.access.insecure_skip_tls_verify:
-                urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
-            self._pool = urllib3.PoolManager(ssl_context=self.access.tls())
-        return self._pool
 
 
 def _unreachable(host: str, error: Exception) -> ToolFailed:

@@ -14,7 +14,8 @@ from pathlib import Path
 from symphony_charts.chart.build.chart import Release, build
 from symphony_charts.errors import Problem, SpecError
 from symphony_charts.formats.yaml_write import dump
-from symphony_charts.secrets.leaks import Allowance, Guard
+from symphony_charts.secrets.leaks import Guard
+from symphony_charts.settings.project import AllowedLeak
 from symphony_charts.spec.files import SpecFile
 from symphony_charts.spec.model import Experiment
 from symphony_charts.spec.pods import allocate
@@ -104,7 +105,7 @@ def secret_object(
     }
 
 
-def guard_of(specs: list[SpecFile], allowed: Iterable[Allowance] = ()) -> Guard:
+def guard_of(specs: list[SpecFile], allowed: Iterable[AllowedLeak] = ()) -> Guard:
     """Return a guard that refuses to send the secret files of `specs` on this machine, and tokens.
 
     `allowed` are findings that are not secret.

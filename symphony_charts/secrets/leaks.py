@@ -12,11 +12,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from typing import Protocol
 
 from symphony_charts.errors import Conflict
 from symphony_charts.secrets.decoding import View, is_large_binary, views
 from symphony_charts.secrets.rules import Found, entropy, fingerprint_of, search, search_path
+from symphony_charts.settings.project import AllowedLeak
 
 # Shorter secrets would match by accident.
 _LEAST_BYTES = 8
@@ -175,22 +175,6 @@ class Leak:
         return f"{self.path}{f':{self.line}' if self.line else ''} contains {self.name} ({self.how})"
 
 
-class Allowance(Protocol):
-    """A finding that is no secret: by its fingerprint, or by rule, place (a glob) and pattern, as far as they are set.
-
-    A pattern has to match all of the secret.
-    """
-
-    @property
-    def fingerprint(self) -> str: ...
-    @property
-    def rule(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def pattern(self) -> str: ...
-
-
 def _is_at(path: str, glob: str) -> bool:
     """Return True if a path or its end is like `glob`: a chart is searched before it has a place in a repository."""
     parts = path.split("/")
@@ -198,7 +182,7 @@ def _is_at(path: str, glob: str) -> bool:
     return any(fnmatchcase(end, glob.removeprefix("*/")) for end in ends)
 
 
-def _covers(allowance: Allowance, found: Found, path: str) -> bool:
+def _covers(allowance: AllowedLeak, found: Found, path: str) -> bool:
     if allowance.fingerprint:
         # Computing a fingerprint is slow, so look at the rule first.
         is_rule = allowance.fingerprint in (found.rule, f"{found.rule}:{allowance.fingerprint.rpartition(':')[2]}")
@@ -236,7 +220,7 @@ class Guard:
     Findings that one of `allowed` covers are ignored.
     """
 
-    def __init__(self, secrets: Mapping[str, bytes], *, allowed: Iterable[Allowance] = ()) -> None:
+    def __init__(self, secrets: Mapping[str, bytes], *, allowed: Iterable[AllowedLeak] = ()) -> None:
         self._allowed = tuple(allowed)
         self._forms: dict[bytes, _Form] = {}
         for name, content in secrets.items():

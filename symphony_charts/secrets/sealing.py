@@ -8,6 +8,7 @@ import os
 import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http.client import HTTPException
 from pathlib import Path
 from typing import Literal, TypeAlias
 from urllib.parse import urlsplit
@@ -78,7 +79,7 @@ def _fetch(address: str) -> bytes:
     try:
         with urllib.request.urlopen(address, timeout=_TIMEOUT_S) as answer:  # noqa: S310 - the scheme was looked at
             content: bytes = answer.read(1 << 20)
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise ToolFailed(f"cannot fetch the certificate: {error}", address, "give a file: --cert FILE") from error
     return content
 

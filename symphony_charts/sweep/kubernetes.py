@@ -6,9 +6,8 @@ import copy
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -16,8 +15,10 @@ import msgspec
 
 from symphony_charts.backend.status import Phase
 from symphony_charts.errors import CheckFailed, Conflict, Problem, SpecError, SymphError, ToolFailed
+from symphony_charts.formats.printable import several
 from symphony_charts.kinds.base import Kind, TrialObjects
 from symphony_charts.kinds.registry import KINDS, deciding_objects
+from symphony_charts.kubernetes.container_phase import moment_of
 from symphony_charts.kubernetes.experiments import KubeExperiments
 from symphony_charts.kubernetes.releases.helm_client import Revision
 from symphony_charts.kubernetes.releases.releases import Releases, ReleaseSource, prepared_chart
@@ -33,8 +34,6 @@ from symphony_charts.sweep.trials import Trial
 _LOOK_S = 10.0
 # Time for pods to go, and time for which a helm may keep running after its caller was killed.
 _GONE_S, _HELM_S, _HELM_LOOK_S = 120.0, 15.0, 0.5
-# Maximum number of names in an error.
-_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +106,7 @@ def kept_there(
         else:
             there.append(trial.name)
     if there:
-        names = ", ".join(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
-        what = f"trials of this sweep already exist, and cannot be kept: {names}"
+        what = f"trials of this sweep already exist, and cannot be kept: {several(there, 5)}"
         step = f"wait for running trials, delete the others and retry: symph rm {there[0]} --on kube -n {namespace}"
         raise Conflict(what, f"namespace {namespace}", step)
     return kept
@@ -178,10 +176,7 @@ def outcome_there(trial: Trial, found: Revision, workloads: Sequence[Progress]) 
         return Outcome(trial=trial, state="failed", status=failed.status or 1, error=failed.why)
     if not any(each.is_absent or not each.is_done(finished=True) for each in workloads):
         return Outcome(trial=trial, state="succeeded", status=0)
-    seconds = 0.0
-    with suppress(ValueError):  # helm may not know when it was made
-        made = datetime.fromisoformat(found.updated.replace("Z", "+00:00")).timestamp()
-        seconds = max(0.0, time.time() - made)
+    seconds = max(0.0, time.time() - moment_of(found.updated))
     held_up = next((each for each in workloads if each.state in ("queued", "waiting")), None)
     if held_up is None:
         return Outcome(trial=trial, state="running", seconds=seconds)
@@ -198,7 +193,7 @@ def _install(
         with there.connect() as releases:
             before = None if again else _standing(releases, trial, wanted, there)
             if before is not None and before.is_done:
-                if there.stopper is not None and not before.is_early:
+                if not before.is_early:
                     _judged(there.stopper, name)
                 return replace(before, is_kept=True)
             if before is None:
@@ -262,21 +257,20 @@ def _wait(
                 return Outcome(trial=trial, state="failed", status=TIMED_OUT, seconds=seconds, error=why)
             if stop.is_set() or time.monotonic() - since < span:
                 raise
-            if there.stopper is not None and (reason := _judged(there.stopper, name)):
+            if reason := _judged(there.stopper, name):
                 why = f"stopped early: {reason}"
                 there.on_end(name, run, why)
                 releases.uninstall(name, namespace, wait_s=_GONE_S)
                 return replace(_stopped(trial, why), seconds=time.monotonic() - began)
         else:
-            if there.stopper is not None:
-                _judged(there.stopper, name)
+            _judged(there.stopper, name)
             return Outcome(trial=trial, state="succeeded", status=0, seconds=time.monotonic() - began)
 
 
-def _judged(stopper: Stopper, name: str) -> str:
+def _judged(stopper: Stopper | None, name: str) -> str:
     """Return the reason why a trial is hopeless; empty if it is not, or if its logs cannot be read now."""
     try:
-        return stopper.look_at(name)
+        return stopper.look_at(name) if stopper else ""
     except ToolFailed:
         # The trial continues; the next check tries again.
         return ""

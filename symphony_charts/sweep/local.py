@@ -35,7 +35,8 @@ from symphony_charts.system.files import write_file
 
 def metrics_of(name: str) -> list[str] | None:
     """Return the lines in the metrics file of a trial's last run; None if it has written none."""
-    file = runs_of(name)[-1].folder / METRICS if runs_of(name) else None
+    runs = runs_of(name)
+    file = runs[-1].folder / METRICS if runs else None
     return file.read_text(encoding="utf-8", errors="replace").splitlines() if file and file.is_file() else None
 
 
@@ -61,7 +62,7 @@ def write_trials(runs: Sequence[TrialRun], folder: Path, charts: Mapping[str, Ch
     touched = 0
     kept = {run.trial.name for run in runs}
     for values in sorted(folder.glob("*.yaml")) if folder.is_dir() else ():
-        if not values.read_text(encoding="utf-8").startswith(_HEADER):
+        if not values.read_bytes().startswith(_HEADER.encode()):
             continue
         is_gone = values.stem not in kept
         stale = [values] if is_gone else []

@@ -28,7 +28,6 @@ _MOST_TRIALS = 10_000
 # Leaves room for the suffixes that a chart adds to the name of a release.
 _LONGEST_NAME = 40
 _STEP = re.compile(r"[^.\[\]]+|\[\d{1,4}\]")
-# Numbers as programs write them; `007` and `1_000` are texts.
 # Forms of other tools, which would become one text or several broken ones.
 _COMMAS = "write the values separated by commas, without brackets, as in {key}=0.1,0.2"
 _RANGE = "write first..last or first..last..step, as in {key}=1..5 or {key}=0.1..0.5..0.1"
@@ -40,6 +39,7 @@ _MISREAD = {
     r"""^[\[({\"'][^\])}"']*,.*[\])}"']$""": _COMMAS,
     r"^((np|numpy|torch|math)\.)?(range|arange|linspace|logspace|uniform|loguniform|choice)\(": _COMMAS,
 }
+# Numbers as programs write them; `007` and `1_000` are texts.
 _NUMBER = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -298,6 +298,7 @@ def _processes(data: Mapping[str, object]) -> Iterator[dict[str, object]]:
 def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
     steps: list[str | int] = [int(step[1:-1]) if step[0] == "[" else step for step in _STEP.findall(key)]
     top = data.get(key.partition(".")[0])
+    no_path = [Problem(what="is not a path of the spec", path=key, next="symph schema lists the keys")]
     node: object = data
     for step, following in pairwise(steps):
         if isinstance(node, dict) and isinstance(step, str):
@@ -309,7 +310,7 @@ def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
         elif isinstance(node, list) and isinstance(step, int) and step < len(node):
             node = node[step]
         else:
-            return [Problem(what="is not a path of the spec", path=key, next="symph schema lists the keys")]
+            return no_path
     last = steps[-1]
     value: object = text
     if "env" not in steps[-2:-1]:
@@ -320,5 +321,5 @@ def _set_path(data: dict[str, object], key: str, text: str) -> list[Problem]:
     elif isinstance(node, list) and isinstance(last, int) and last < len(node):
         node[last] = text
     else:
-        return [Problem(what="is not a path of the spec", path=key, next="symph schema lists the keys")]
+        return no_path
     return []

@@ -74,6 +74,16 @@ def test_an_edited_file_is_a_conflict_with_a_diff(symph: Symph, tmp_path: Path) 
     assert "# mine" in edited.read_text()
 
 
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"a: [1\n"])
+def test_edited_values_that_nothing_can_read_are_a_conflict(
+    content: bytes, spec: Path, symph: Symph, tmp_path: Path
+) -> None:
+    symph("package", "exp.yaml")
+    (tmp_path / "dist/exp/values.yaml").write_bytes(content)
+    spec.write_text(f"{SPEC}labels: {{team: x}}\n")
+    assert "values.yaml" in symph("package", "exp.yaml", status=7).stderr
+
+
 @pytest.mark.usefixtures("spec")
 def test_the_users_templates_are_kept_and_packed(symph: Symph, tmp_path: Path) -> None:
     symph("package", "exp.yaml")

@@ -214,3 +214,10 @@ def test_a_chart_with_unreadable_metadata_is_refused_with_its_place(place: Place
     (place.folder / "broken/Chart.yaml").write_text("name: [")
     status, _, err = place.symph("push", "broken", "oci://localhost:1/a")
     assert (status, "broken, Chart.yaml, line" in err) == (3, True), err
+
+
+def test_a_file_that_is_not_an_index_is_refused(place: Place) -> None:
+    for content in (b"\xff\xfe", b"[]", b"entries: {rl: 1}"):
+        (place.folder / "site").mkdir(exist_ok=True)
+        (place.folder / "site/index.yaml").write_bytes(content)
+        assert place.symph("push", str(place.archive), "site")[0] == 3

@@ -76,8 +76,10 @@ def test_settings_outside_of_values_make_a_chart_per_trial(version: str, spec: s
         container = job["spec"]["template"]["spec"]["containers"][0]
         assert container["workingDir"] == folder
         assert {"name": "LR", "value": "7"} in container["env"]
+    (tmp_path / "dist/descent-trials/mine.yaml").write_bytes(b"\xff not ours")
     symph("sweep", spec, "--grid", "seed=1")
-    assert [path.name for path in (tmp_path / "dist/descent-trials").iterdir()] == ["descent-seed1.yaml"]
+    left = sorted(path.name for path in (tmp_path / "dist/descent-trials").iterdir())
+    assert left == ["descent-seed1.yaml", "mine.yaml"]
 
 
 def test_trials_are_published_with_the_charts_that_they_need_in_one_commit(

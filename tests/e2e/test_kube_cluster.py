@@ -16,6 +16,7 @@ import pytest
 from symphony_charts.backend.status import LogQuery
 from symphony_charts.clusters.kubernetes import KubeCluster
 from symphony_charts.errors import CheckFailed, Conflict, NotFound, SpecError, UsageError
+from symphony_charts.kubernetes import client
 from symphony_charts.kubernetes.backend import KubeWatcher
 from symphony_charts.kubernetes.client import KubeApi
 from symphony_charts.kubernetes.releases.releases import Releases, prepared_chart
@@ -245,14 +246,14 @@ def test_a_watch_whose_place_is_forgotten_looks_again(
     programs.establish(f"widgets.{group}")
     api = KubeWatcher(namespace=namespace).api
     path = eventually(lambda: served(f"{group}/v1", namespace), 60, "the kind is not served")
-    whole = api._list
+    whole = api._call
     asked: list[str] = []
 
-    def forgotten(*args: Any, **options: Any) -> tuple[list[dict[str, Any]], str]:
+    def forgotten(*args: Any, **options: Any) -> dict[str, Any]:
         asked.append("list")
-        return ([], "1") if len(asked) == 1 else whole(*args, **options)
+        return {"metadata": {"resourceVersion": "1"}} if len(asked) == 1 else whole(*args, **options)
 
-    monkeypatch.setattr(api, "_list", forgotten)
+    monkeypatch.setattr(api, "_call", forgotten)
     try:
         looks = (event for event in api.watch(path, timeout_s=30) if event is None)
         assert len(list(itertools.islice(looks, 2))) == 2
@@ -277,7 +278,7 @@ def test_pages_of_a_long_list_are_put_together(
     items = [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}} for name in names]
     programs.apply(*items, namespace=namespace)
     api = KubeWatcher().api
-    monkeypatch.setattr(type(api)._list, "__defaults__", (3,))
+    monkeypatch.setattr(client, "_PAGE", 3)
     found = {item["metadata"]["name"] for item in api.listed(api.collection("v1", "ConfigMap", namespace))}
     assert set(names) <= found
 

@@ -7,7 +7,7 @@ import json
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import given
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from symphony_charts.errors import ToolFailed
 from symphony_charts.kubernetes.client import KubeApi
-from symphony_charts.kubernetes.releases.rehearsal import Rehearsal, is_owned, rehearsed
+from symphony_charts.kubernetes.releases.rehearsal import Rehearsal, Request, is_owned, rehearsed
 from tests.kubernetes.kube_peer import Peer, peer
 
 
@@ -70,11 +70,12 @@ _SPACE = st.sampled_from(["default", "made"])
 def test_every_write_that_reaches_the_cluster_is_a_dry_run(
     method: str, name: str, space: str, kind: str, query: dict[str, str], there: Peer, api: KubeApi
 ) -> None:
-    rehearsal = Rehearsal(connection=api.connection, stand_in={"made": "default"})
+    rehearsal = Rehearsal(connection=api.connection, missing_namespace="made")
     there.writes.clear()
-    target = f"/api/v1/namespaces/{space}/{kind}/{name}?{urlencode(query)}"
+    path = f"/api/v1/namespaces/{space}/{kind}/{name}"
     body = json.dumps({"kind": "Job", "metadata": {"name": name}}).encode()
-    rehearsal.answer(method, target, body, {"Content-Type": "application/json"})
+    headers = {"Content-Type": "application/json"}
+    rehearsal.answer(Request(method=method, path=path, query=query, headers=headers, body=body))
     assert [parse_qs(urlsplit(write).query)["dryRun"] for write in there.writes] == [["All"]] * len(there.writes)
     # A DELETE takes its options from its body, which would make `dryRun` in the query ineffective.
     assert not [write for write in there.writes if "/made/" in write or write.startswith("DELETE")]

@@ -128,8 +128,8 @@ def test_what_is_no_chart_is_refused(tmp_path: Path) -> None:
         with pytest.raises((NotFound, SpecError)), chart_of(str(path)):
             pass
     (tmp_path / "bad.tgz").write_bytes(b"no archive")
-    with pytest.raises(SpecError, match="cannot read"), chart_of(str(tmp_path / "bad.tgz")):
+    with pytest.raises(SpecError, match="not the archive of a chart"), chart_of(str(tmp_path / "bad.tgz")):
         pass
     (tmp_path / "Chart.yaml").write_text("version: 1\n")
-    with pytest.raises(SpecError, match="no name"), chart_of(str(tmp_path)):
+    with pytest.raises(SpecError, match="with a name"), chart_of(str(tmp_path)):
         pass

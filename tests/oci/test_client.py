@@ -7,11 +7,13 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from symphony_charts.errors import Conflict, ToolFailed
+from symphony_charts.errors import Conflict, SpecError, ToolFailed
 from symphony_charts.oci.client import Blob, Registry
+from symphony_charts.oci.transport import login_for
 from tests.oci.gate import Passed, running_gate
 from tests.registry import running_registry
 
@@ -129,3 +131,13 @@ def test_a_connection_that_the_registry_closed_meanwhile_is_opened_again(registr
         assert client.manifest("no/such", "0.1.0") is None
         assert client.manifest("no/such", "0.1.0") is None
     assert len(asked) == 3
+
+
+@pytest.mark.parametrize("auth", ["abc", "é"])
+def test_a_damaged_login_names_its_file(auth: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    monkeypatch.setenv("HELM_REGISTRY_CONFIG", str(tmp_path / "none.json"))
+    (tmp_path / "config.json").write_text(json.dumps({"auths": {"r.example.org": {"auth": auth}}}))
+    with pytest.raises(SpecError, match=r"r\.example\.org") as error:
+        login_for("r.example.org")
+    assert str(tmp_path) in str(error.value)

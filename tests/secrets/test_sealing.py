@@ -9,6 +9,8 @@ import base64
 import datetime as dt
 import json
 import os
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from symphony_charts.cli.main import main
-from symphony_charts.errors import SpecError
+from symphony_charts.errors import SpecError, ToolFailed
 from symphony_charts.secrets.files import SealStore
 
 x509 = pytest.importorskip("cryptography.x509")
@@ -28,6 +30,7 @@ from cryptography.x509.oid import NameOID  # noqa: E402 - likewise
 
 from symphony_charts.secrets.sealing import (  # noqa: E402 - likewise
     Certificate,
+    fetch_certificate,
     label_of,
     read_certificate,
     seal,
@@ -139,3 +142,19 @@ def test_an_experiment_with_another_source_of_secrets_is_not_sealed(
     assert main(seal_it) == 3
     assert "--spec-set secret_source.source=sealed" in capsys.readouterr().err
     assert main([*seal_it, "--spec-set", "secret_source.source=sealed"]) == 0
+
+
+def test_an_address_that_is_not_of_a_web_server_is_no_bug() -> None:
+    with pytest.raises(ToolFailed, match="cannot fetch the certificate"):
+        fetch_certificate("https://127.0.0.1:9/a b")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=_greet, args=(server,), daemon=True).start()
+        with pytest.raises(ToolFailed, match="cannot fetch the certificate"):
+            fetch_certificate(f"http://127.0.0.1:{server.getsockname()[1]}/cert.pem")
+
+
+def _greet(server: socket.socket) -> None:
+    caller, _ = server.accept()
+    with caller:
+        caller.recv(1000)
+        caller.sendall(b"220 mail.example.org\r\n")

@@ -42,7 +42,9 @@ class Cluster:
     def find(self, name: str, namespace: str) -> Revision | None:
         if name not in self.began:
             return None
-        return Revision(name=name, namespace=namespace, revision=1, status="deployed", chart="e", updated="")
+        return Revision(
+            name=name, namespace=namespace, revision=1, status="deployed", chart="e", updated="2026-01-01T00:00:00Z"
+        )
 
     def run_of(self, name: str, _namespace: str) -> str:
         return self.runs[name]

@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from symphony_charts.backend.status import time_text
 from symphony_charts.chart.build.chart import Release
 from symphony_charts.errors import Conflict, NotFound, SpecError
 from symphony_charts.formats.data import sub
 from symphony_charts.gitops import snapshot as gitops_snapshot
-from symphony_charts.gitops.base import REASON, time_text
+from symphony_charts.gitops.base import REASON
 from symphony_charts.gitops.pointer import Deployed, Pointer, parse_pointer
 from symphony_charts.gitops.published import objects_of
 from symphony_charts.gitops.snapshot import Snapshot, below

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ import semver
 import yaml
 from pyhelm3 import Client, Command, errors
 
+from symphony_charts.backend.status import time_text
 from symphony_charts.errors import Conflict, NotFound, Problem, SpecError, SymphError, ToolFailed, ToolMissing
 from symphony_charts.system.files import write_tree
 from symphony_charts.system.subprocess_runner import Completed, run
@@ -50,8 +51,7 @@ def template_chart(
     program = find_helm()
     with _on_disk(name, files, values) as (folder, overlay):
         ended = run([program, "template", release, str(folder), "-n", namespace, "-f", str(overlay)], env=_env(folder))
-    documents = yaml.load_all(ended.text, yaml.CSafeLoader)
-    return [document for document in documents if isinstance(document, dict)]
+    return _objects(yaml.load_all(ended.text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
 
 
 def lint_chart(name: str, files: Mapping[str, bytes]) -> Completed:
@@ -69,8 +69,6 @@ def _on_disk(name: str, files: Mapping[str, bytes], values: Mapping[str, object]
         overlay = Path(folder) / "values.json"
         # Helm before 4.3 drops JSON of exactly 4096 bytes without a final newline.
         overlay.write_text(json.dumps(values or {}, ensure_ascii=False) + "\n", encoding="utf-8")
-        if not chart.is_dir():
-            raise ToolFailed(f"cannot write the chart to {folder}")
         yield chart, overlay
 
 
@@ -100,18 +98,11 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
     The coroutines wait for nothing but helm itself, so they finish in one step and Ctrl-C reaches them.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        *,
-        timeout_s: float = 300.0,
-        program: str | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        self.program = program or find_helm()
+    def __init__(self, target: Target, *, timeout_s: float = 300.0, env: Mapping[str, str] | None = None) -> None:
+        self.program = find_helm()
         super().__init__(executable=self.program, default_timeout=f"{timeout_s:g}s")
         self._target = target
-        self._more_env = dict(env or {})
+        self._more_env = env or {}
         self._limit_s = timeout_s
 
     async def run(self, command: Sequence[object], input: bytes | None = None) -> bytes:
@@ -127,7 +118,10 @@ class HelmCommand(Command):  # type: ignore[misc]  # pyhelm3 ships no types
             check=False,
         )
         if ended.status:
-            raise _class_of(ended.error_text)(ended.status, ended.stdout, ended.stderr) from _failure(ended)
+            lines = ended.error_text.strip().splitlines()
+            first = next((line for line in lines if line.startswith("Error: ")), lines[-1] if lines else "")
+            what = first.removeprefix("Error: ") or f"helm failed with exit status {ended.status}"
+            raise _class_of(ended.error_text)(ended.status, ended.stdout, ended.stderr) from ended.failure(what)
         return ended.stdout
 
     def client_version(self) -> semver.Version:
@@ -158,13 +152,6 @@ def _repaired(document: bytes | None) -> bytes | None:
     if document is None:
         return None
     return (json.dumps(json.loads(document), ensure_ascii=False) + "\n").encode()
-
-
-def _failure(ended: Completed) -> BaseException:
-    lines = ended.error_text.strip().splitlines()
-    first = next((line for line in lines if line.startswith("Error: ")), lines[-1] if lines else "")
-    what = first.removeprefix("Error: ") or f"helm failed with exit status {ended.status}"
-    return ended.failure(what)
 
 
 def _class_of(stderr: str) -> type[errors.Error]:
@@ -254,7 +241,7 @@ class HelmReleases:
             revision=applied.revision,
             status=str(applied.status.value),
             chart=f"{chart_name.name}-{chart_name.version}",
-            updated=_iso(applied.updated),
+            updated=time_text(applied.updated.timestamp()),
             description=applied.description or "",
             notes=applied.notes or "",
         )
@@ -351,19 +338,16 @@ def _faults(failed: ToolFailed) -> list[Problem]:
 
 
 def _revision(item: Mapping[str, Any], name: str, namespace: str) -> Revision:
+    updated = datetime.fromisoformat(re.sub(r"\.\d+", "", item["updated"]).replace("Z", "+00:00"))
     return Revision(
         name=name,
         namespace=namespace,
         revision=int(item["revision"]),
         status=str(item["status"]),
         chart=str(item["chart"]),
-        updated=_iso(datetime.fromisoformat(re.sub(r"\.\d+", "", item["updated"]).replace("Z", "+00:00"))),
+        updated=time_text(updated.timestamp()),
         description=str(item.get("description", "")),
     )
-
-
-def _iso(moment: datetime) -> str:
-    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _objects(documents: Iterable[object]) -> list[Object]:

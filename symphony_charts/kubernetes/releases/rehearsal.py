@@ -18,7 +18,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -35,6 +35,9 @@ _RECORDS = re.compile(rf"/api/v1/namespaces/[^/]+/(secrets|configmaps)(/{re.esca
 _PASSED_ON = ("Accept", "Content-Type", "If-None-Match")
 _PASSED_BACK = ("Content-Type", "ETag", "Cache-Control", "Vary", "Warning")
 _WARNING = re.compile(r'299 \S+ "((?:[^"\\]|\\.)*)"')
+_JSON = {"Content-Type": "application/json"}
+# A namespace of every cluster.
+_PRESENT = "default"
 _DELETED = b'{"kind":"Status","apiVersion":"v1","status":"Success"}'
 _DEFINITIONS = "/apis/apiextensions.k8s.io/"
 # Helm limits its request rate to spare the server, which answers a dry run at once.
@@ -56,12 +59,13 @@ class Rehearsal:
 
     `answers` holds the object that each write would have made, `warnings` the server's warnings about accepted writes
     (with helm 3 it drops unknown fields). Live objects for which `hidden` returns True are hidden from helm: they count
-    as objects of another owner, and writes over them as refused.
+    as objects of another owner, and writes over them as refused. Objects of the `missing_namespace`, which is still to
+    be created, are checked in `default`.
     """
 
     connection: Connection
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    stand_in: Mapping[str, str] = field(default_factory=dict)
+    missing_namespace: str = ""
     hidden: Callable[[Object], bool] = lambda _: False
     refusals: list[Refusal] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -70,39 +74,35 @@ class Rehearsal:
     _foreign: set[str] = field(default_factory=set)
     _made: set[str] = field(default_factory=set)
 
-    def answer(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> _Answer:
-        parts = urlsplit(target)
-        query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        if method in ("GET", "HEAD"):
-            return self._read(parts.path, query, headers)
-        if method not in ("POST", "PUT", "PATCH"):
+    def answer(self, request: Request) -> _Answer:
+        if request.method in ("GET", "HEAD"):
+            return self._read(request)
+        if request.method not in ("POST", "PUT", "PATCH"):
             # A deletion has its options in its body and ignores a dry run in the query: never forward it. Helm would
             # continue if it failed.
-            return _Answer(200, _DELETED, {"Content-Type": "application/json"})
-        is_record = _RECORDS.fullmatch(parts.path) is not None
-        if is_record and (method == "PUT" or self.stand_in):
+            return _Answer(200, _DELETED, _JSON)
+        is_record = _RECORDS.fullmatch(request.path) is not None
+        if is_record and (request.method == "PUT" or self.missing_namespace):
             # Objects of earlier writes do not exist in a dry run; nor does a namespace that is still to be created.
-            return _Answer(200, body, {"Content-Type": headers.get("Content-Type", "")})
-        # Helm's records are Protobuf; a refusal of one must be readable here.
-        return self._write(method, parts.path, query, body, {**headers, "Accept": "application/json"})
+            return _Answer(200, request.body, {"Content-Type": request.headers.get("Content-Type", "")})
+        return self._write(request)
 
-    def _read(self, path: str, query: Mapping[str, str], headers: Mapping[str, str]) -> _Answer:
-        answer = self._forward("GET", path, query, None, headers)
-        if answer.status < _FAILURE and not _RECORDS.fullmatch(path) and self.hidden(answer.object()):
-            self._foreign.add(path)
-            return _status(404, "NotFound", f"{path} has another owner")
+    def _read(self, request: Request) -> _Answer:
+        answer = self._forward(replace(request, method="GET", body=b""))
+        if answer.status < _FAILURE and not _RECORDS.fullmatch(request.path) and self.hidden(answer.object()):
+            self._foreign.add(request.path)
+            return _status(404, "NotFound", f"{request.path} has another owner")
         return answer
 
-    def _write(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes, headers: Mapping[str, str]
-    ) -> _Answer:
-        item = _decoded(body)
-        name = unquote(path.rpartition("/")[2]) if method != "POST" else str(_meta(item).get("name", ""))
-        own = path if method != "POST" else f"{path}/{name}"
+    def _write(self, request: Request) -> _Answer:
+        path, item = request.path, _decoded(request.body)
+        is_new = request.method == "POST"
+        name = str(_meta(item).get("name", "")) if is_new else unquote(path.rpartition("/")[2])
+        own = f"{path}/{name}" if is_new else path
         if own in self._foreign:
             self._refuse(item, 409, "it already exists and has another owner")
-            return _Answer(200, body, {"Content-Type": "application/json"})
-        answer = self._dry_run(method, path, query, body, headers, item)
+            return _Answer(200, request.body, _JSON)
+        answer = self._dry_run(request, item)
         if answer.status == 409 and path.startswith(_DEFINITIONS):
             # Helm continues if the definition exists.
             return answer
@@ -112,50 +112,62 @@ class Rehearsal:
                 self.answers.append(answer.object())
                 self.warnings += [f"{_title(answer.object())}: {text}" for text in answer.warnings()]
             return answer
-        live = self._forward("GET", own, {}, None, {"Accept": "application/json"}) if name else _Answer(404, b"", {})
+        live = self._forward(Request(method="GET", path=own)) if name else _Answer(404, b"", {})
         # It may refer to an object of an earlier write, which a dry run does not keep.
         refers = any(f'"{made}" not found' in answer.message() for made in self._made)
         if not (refers and answer.status in (403, 404)):
             self._refuse(item if "kind" in item else live.object(), answer.status, answer.message())
-        kind = headers.get("Content-Type", "") if method == "POST" else "application/json"
-        return live if live.status < _FAILURE else _Answer(200, body, {"Content-Type": kind})
+        if live.status < _FAILURE:
+            return live
+        return _Answer(
+            200, request.body, {"Content-Type": request.headers.get("Content-Type", "")} if is_new else _JSON
+        )
 
     def _refuse(self, item: Object, status: int, message: str) -> None:
         self.refusals.append(Refusal(title=_title(item), status=status, message=message))
 
-    def _dry_run(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        body: bytes,
-        headers: Mapping[str, str],
-        item: Object,
-    ) -> _Answer:
-        for wanted, present in self.stand_in.items():
-            space = f"/namespaces/{wanted}/"
-            if space in path:
-                whole = {**item, "metadata": {**_meta(item), "namespace": present}}
-                path = path.replace(space, f"/namespaces/{present}/")
-                path = path if method == "POST" else path.rpartition("/")[0]
-                plain = {**headers, "Content-Type": "application/json"}
-                kept = {key: value for key, value in query.items() if key != "force"}
-                answer = self._forward("POST", path, {**kept, "dryRun": "All"}, json.dumps(whole).encode(), plain)
-                return _Answer(200, body, {"Content-Type": "application/json"}) if answer.status == 409 else answer
-        return self._forward(method, path, {**query, "dryRun": "All"}, body, headers)
+    def _dry_run(self, request: Request, item: Object) -> _Answer:
+        """Return the cluster's answer to a write; one into the missing namespace is a creation in `default`."""
+        # Helm's records are Protobuf; a refusal of one must be readable here.
+        headers = {**request.headers, "Accept": "application/json"}
+        request = replace(request, query={**request.query, "dryRun": "All"}, headers=headers)
+        space = f"/namespaces/{self.missing_namespace}/"
+        if not self.missing_namespace or space not in request.path:
+            return self._forward(request)
+        path = request.path.replace(space, f"/namespaces/{_PRESENT}/")
+        created = Request(
+            method="POST",
+            path=path if request.method == "POST" else path.rpartition("/")[0],
+            query={key: value for key, value in request.query.items() if key != "force"},
+            headers={**headers, **_JSON},
+            body=json.dumps({**item, "metadata": {**_meta(item), "namespace": _PRESENT}}).encode(),
+        )
+        answer = self._forward(created)
+        return _Answer(200, request.body, _JSON) if answer.status == 409 else answer
 
-    def _forward(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, headers: Mapping[str, str]
-    ) -> _Answer:
-        kept = {name: headers[name] for name in _PASSED_ON if name in headers}
+    def _forward(self, request: Request) -> _Answer:
+        kept = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
         try:
-            response = self.connection.request(method, path, query=query, body=body, headers=kept)
+            response = self.connection.request(
+                request.method, request.path, query=request.query, body=request.body or None, headers=kept
+            )
             data = self.connection.body(response)
         except SymphError as error:
             self.failure = self.failure or error
             return _status(503, "ServiceUnavailable", error.what)
         back = {name: response.headers[name] for name in _PASSED_BACK if name in response.headers}
         return _Answer(response.status, data, back)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request of helm, or one to the cluster in its place."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +244,12 @@ def _handler_of(rehearsal: Rehearsal) -> type[BaseHTTPRequestHandler]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             given, _, path = self.path.removeprefix("/").partition("/")
             if hmac.compare_digest(given.encode(), rehearsal.token.encode()):
-                answer = rehearsal.answer(self.command, f"/{path}", body, dict(self.headers.items()))
+                parts = urlsplit(f"/{path}")
+                query = dict(parse_qsl(parts.query, keep_blank_values=True))
+                headers = dict(self.headers.items())
+                answer = rehearsal.answer(
+                    Request(method=self.command, path=parts.path, query=query, headers=headers, body=body)
+                )
             else:
                 answer = _status(401, "Unauthorized", "this port belongs to another program")
             self.send_response(answer.status)
@@ -270,7 +287,7 @@ def _meta(item: Object) -> Object:
 
 def _status(code: int, reason: str, message: str) -> _Answer:
     body = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": message}
-    return _Answer(code, json.dumps({**body, "code": code}).encode(), {"Content-Type": "application/json"})
+    return _Answer(code, json.dumps({**body, "code": code}).encode(), _JSON)
 
 
 Step = Callable[[HelmReleases], object]
@@ -295,8 +312,8 @@ def rehearse(
     the checks. Raises SpecError with all refusals of the cluster, Conflict if all of them are about objects of other
     owners, and helm's own errors. Releases kept in SQL are not checked: helm's records do not pass through the cluster.
     """
-    stand_in = {} if is_there else {namespace: "default"}
-    rehearsal = Rehearsal(connection=api.connection, stand_in=stand_in)
+    missing = "" if is_there else namespace
+    rehearsal = Rehearsal(connection=api.connection, missing_namespace=missing)
     if os.environ.get("HELM_DRIVER") == "sql":
         return rehearsal
     try:
@@ -309,7 +326,7 @@ def rehearse(
             is_object = "name" in _meta(item) and item.get("kind") not in (None, "Status", "Namespace")
             return is_object and _title(item) not in own and not is_owned(item, name, namespace)
 
-        foreign = Rehearsal(connection=api.connection, stand_in=stand_in, hidden=is_foreign)
+        foreign = Rehearsal(connection=api.connection, missing_namespace=missing, hidden=is_foreign)
         _run_helm(foreign, step, namespace, timeout_s)
         if not foreign.refusals:
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,11 +11,11 @@ from typing import Any
 
 from symphony_charts.chart.build.chart import BuiltChart, Release
 from symphony_charts.chart.build.faults import unsealed
+from symphony_charts.chart.folder import read_chart
 from symphony_charts.chart.release import merge
 from symphony_charts.errors import Conflict, NotFound, SpecError, UsageError
 from symphony_charts.formats.data import Values, sub
-from symphony_charts.formats.yaml_read import load
-from symphony_charts.kubernetes.client import KubeApi, Object
+from symphony_charts.kubernetes.client import KubeApi, Object, title_of
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments, wait_gone
 from symphony_charts.kubernetes.releases.helm_client import HelmReleases, Revision, Target
 from symphony_charts.kubernetes.releases.rehearsal import rehearse
@@ -78,14 +77,11 @@ class Releases:
         self.namespace = self._api.namespace
         self._timeout_s = timeout_s
 
-    def close(self) -> None:
-        self._api.close()
-
     def __enter__(self) -> Releases:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self._api.close()
 
     def current(self, name: str, namespace: str) -> Revision:
         """Return the newest revision of an experiment's release. Raises NotFound, also for releases of other charts."""
@@ -105,9 +101,9 @@ class Releases:
 
     def reruns(self, name: str, namespace: str, revision: int) -> list[str]:
         """Return the Jobs that a rollback to `revision` would start again from the beginning."""
-        now = {_title(item) for item in self._helm.manifest(name, namespace)}
+        now = {title_of(item) for item in self._helm.manifest(name, namespace)}
         then = self._helm.manifest(name, namespace, revision)
-        return [item["metadata"]["name"] for item in then if is_finite(item) and _title(item) not in now]
+        return [item["metadata"]["name"] for item in then if is_finite(item) and title_of(item) not in now]
 
     def find(self, name: str, namespace: str) -> Revision | None:
         """Return the newest revision of a release, None without one. Raises NotFound for releases of other charts."""
@@ -201,16 +197,16 @@ class Releases:
         """Remove a release and the leftovers of its failed upgrades; with `wait_s` wait until its pods are gone."""
         self.current(name, namespace)
         manifest = self._helm.manifest(name, namespace)
-        own = {_title(item) for item in manifest}
+        own = {title_of(item) for item in manifest}
         if not dry_run:
             self._helm.uninstall(name, namespace, keep_history=keep_history)
-        left = [item for item in self._leftovers(name, namespace, manifest) if _title(item) not in own]
+        left = [item for item in self._leftovers(name, namespace, manifest) if title_of(item) not in own]
         if not dry_run:
             for item in left:
                 self._api.delete(item)
             if wait_s is not None:
                 wait_gone(self._experiments(namespace), name, namespace, manifest, wait_s)
-        return Removed(objects=tuple(sorted(own)), swept=tuple(sorted(map(_title, left))))
+        return Removed(objects=tuple(sorted(own)), swept=tuple(sorted(map(title_of, left))))
 
     def wait(self, name: str, namespace: str, *, finished: bool = False, timeout_s: float = 300.0) -> None:
         """Wait until all workloads of the release are ready or finished (`finished`: finished, except services).
@@ -285,15 +281,10 @@ def _is_of_release(item: Object, name: str, namespace: str) -> bool:
     Labels alone prove nothing: Argo CD sets the same labels on objects that it manages.
     """
     marks = item["metadata"].get("annotations") or {}
-    if _ARGO in marks:
-        return False
-    labels = item["metadata"].get("labels", {})
+    labels = item["metadata"].get("labels") or {}
     is_hook = "helm.sh/hook" in marks and labels.get("app.kubernetes.io/managed-by") == "Helm"
-    return is_hook or (marks.get(_RELEASE) == name and marks.get(_RELEASE_NAMESPACE) == namespace)
-
-
-def _title(item: Object) -> str:
-    return f"{item['kind']}/{item['metadata']['name']}"
+    is_made = (marks.get(_RELEASE), marks.get(_RELEASE_NAMESPACE)) == (name, namespace)
+    return _ARGO not in marks and (is_hook or is_made)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +348,9 @@ def chart_of(
     if path.is_dir() or path.suffix == ".tgz":
         if changes:
             raise UsageError("--spec-set needs a spec, and this is a chart", source, "package its spec again")
-        yield ReleaseSource(name=_chart_name(path), chart=path.absolute())
+        if not (path / "Chart.yaml" if path.is_dir() else path).exists():
+            raise NotFound(f"{path} is not a chart", next="give a spec file, a chart's folder or a .tgz archive")
+        yield ReleaseSource(name=read_chart(path).name, chart=path.absolute())
         return
     spec = files.read(path, changes)
     prepared = prepare(spec, overrides=values, pools=pools, force=True)
@@ -378,28 +371,3 @@ def prepared_chart(
         namespace = prepared.experiment.namespace or ""
         built = prepared.own.chart if with_overrides else prepared.built
         yield ReleaseSource(name=chart.name, chart=root, namespace=namespace, built=built, folder=folder)
-
-
-def _chart_name(path: Path) -> str:
-    try:
-        data = load(_chart_yaml(path))
-    except FileNotFoundError as error:
-        next_step = "give a spec file, a chart's folder or a .tgz archive"
-        raise NotFound(f"{path} is not a chart", next=next_step) from error
-    except (OSError, tarfile.TarError, UnicodeDecodeError) as error:
-        raise SpecError.one(f"cannot read the chart: {error}", at=str(path)) from error
-    name = data.get("name") if isinstance(data, dict) else None
-    if not isinstance(name, str) or not name:
-        raise SpecError.one("Chart.yaml has no name", "name", at=str(path))
-    return name
-
-
-def _chart_yaml(path: Path) -> str:
-    if path.is_dir():
-        return (path / "Chart.yaml").read_text(encoding="utf-8")
-    with tarfile.open(path) as archive:
-        for member in archive:
-            if member.isfile() and member.name.count("/") == 1 and member.name.endswith("/Chart.yaml"):
-                file = archive.extractfile(member)
-                return file.read().decode() if file else ""
-    raise FileNotFoundError(str(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +12,7 @@ from symphony_charts.errors import CheckFailed, ToolFailed
 from symphony_charts.kinds.base import ENDED, WAITING, Restartable, is_pod_ready, is_service, run_of
 from symphony_charts.kinds.registry import KINDS, is_whole, kind_for, word_of, workload_kind
 from symphony_charts.kubernetes import container_phase
-from symphony_charts.kubernetes.client import Kind, Object
+from symphony_charts.kubernetes.client import Kind, Object, title_of
 from symphony_charts.kubernetes.container_phase import end_of_job, reason_unscheduled, reason_waiting
 from symphony_charts.kubernetes.experiments import PLAIN, KubeExperiments
 from symphony_charts.kubernetes.status import replica_of
@@ -19,7 +20,6 @@ from symphony_charts.kubernetes.status import replica_of
 State = Literal["queued", "waiting", "ready", "finished", "failed"]
 
 _SUSPENDED = "suspended until it is resumed"
-_TIME_IS_UP = object()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,22 +56,19 @@ def wait_for(
     kinds = dict.fromkeys([*PLAIN, *_workload_kinds(manifest)])
     served = [kind for kind in kinds if experiments.api.serves(*kind)]
     with contextlib.closing(experiments.object_changes(name, timeout_s, served)) as changes:
-        missing = _missing(progress_in(experiments, manifest, name), name, namespace, finished)
-        while missing and next(changes, _TIME_IS_UP) is not _TIME_IS_UP:
-            missing = _missing(progress_in(experiments, manifest, name), name, namespace, finished)
-    if missing:
-        what = "; ".join(f"{workload.title}: {workload.why or workload.state}" for workload in missing)
-        next_step = f"wait longer: --timeout, or see its state: symph ps {name}"
-        raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step)
-
-
-def _missing(workloads: Sequence[Progress], name: str, namespace: str, finished: bool) -> list[Progress]:
-    """Return the workloads to wait for. Raises CheckFailed if one has failed."""
-    failed = [workload for workload in workloads if workload.state == "failed"]
-    if failed:
-        what = "; ".join(f"{workload.title} failed: {workload.why}" for workload in failed)
-        raise CheckFailed(what, f"release {name}, namespace {namespace}", f"see its logs: symph logs {name}")
-    return [workload for workload in workloads if not workload.is_done(finished=finished)]
+        # A first look, even if there is no time to wait.
+        for _ in itertools.chain([None], changes):
+            workloads = progress_in(experiments, manifest, name)
+            failed = [workload for workload in workloads if workload.state == "failed"]
+            if failed:
+                what = "; ".join(f"{workload.title} failed: {workload.why}" for workload in failed)
+                raise CheckFailed(what, f"release {name}, namespace {namespace}", f"see its logs: symph logs {name}")
+            missing = [workload for workload in workloads if not workload.is_done(finished=finished)]
+            if not missing:
+                return
+    what = "; ".join(f"{workload.title}: {workload.why or workload.state}" for workload in missing)
+    next_step = f"wait longer: --timeout, or see its state: symph ps {name}"
+    raise ToolFailed(f"not ready after {timeout_s:g} s: {what}", namespace, next_step)
 
 
 def run_in(manifest: Sequence[Object]) -> str:
@@ -122,7 +119,7 @@ def progress_of(
     `waits` gives the reason of waiting for suspended ones, by uid; `workloads` are all of the release, such as a Job
     that `wanted` made.
     """
-    title = f"{wanted['kind']}/{wanted['metadata']['name']}"
+    title = title_of(wanted)
     if live is None:
         return Progress(title=title, state="waiting", why="not created yet", is_absent=True)
     end, condition = end_of_job(live)
@@ -240,6 +237,4 @@ def _pending_reasons(pods: Sequence[Object]) -> list[str]:
 
 
 def _containers(pod: Object) -> list[Object]:
-    status = pod.get("status") or {}
-    both = [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]
-    return [container for container in both if container["name"] != WAITING]
+    return [container for container in container_phase.container_statuses(pod) if container["name"] != WAITING]
