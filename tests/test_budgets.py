@@ -25,13 +25,13 @@ CHARTS = ("symphony_charts/chart", "symphony_charts/kinds", "chart-template")
 # scaled in a running experiment, shared variables, all faults of a spec at once, proofs for full clusters, and the end
 # of services with their run.
 BUDGETS = {
-    "core lines": 60_227,
-    "integration lines": 11_731,
-    "chart lines": 8_110,
-    "local lines": 10_790,
-    "modules": 368,
-    "package statements": 45_431,
-    "test lines": 68_660,
+    "core lines": 59_820,
+    "integration lines": 11_730,
+    "chart lines": 8_000,
+    "local lines": 10_820,
+    "modules": 362,
+    "package statements": 45_240,
+    "test lines": 68_900,
 }
 
 
