@@ -93,7 +93,7 @@ def test_an_installation_that_was_not_recorded_names_the_packages_themselves(mon
 
 def test_a_missing_extra_is_told_with_the_command_that_adds_it(tmp_path: Path) -> None:
     code = "import sys; sys.modules['optuna'] = None; from symphony_charts.cli.main import main; sys.exit(main())"
-    (tmp_path / "e.yaml").write_text("name: x\nprocesses: {a: {image: i, command: [c]}}\n")
+    (tmp_path / "e.yaml").write_text("name: x\nprocesses: {a: {image: i, command: [c], env: {LR: '1'}}}\n")
     words = [
         "sweep",
         str(tmp_path / "e.yaml"),
