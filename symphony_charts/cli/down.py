@@ -62,13 +62,16 @@ def configure_restart(parser: argparse.ArgumentParser) -> None:
     )
 
 
+_ACT_ON = "processes to act on; you can add the experiment at the end"
+
+
 def configure_stop(parser: argparse.ArgumentParser) -> None:
-    _add_processes(parser, "+", "PROCESS", "processes to act on; you can add the experiment at the end")
+    _add_processes(parser, "+", "PROCESS", _ACT_ON)
     options.add_examples(parser, "symph stop agent-1", "symph stop evaluator rl", "symph stop agent/0 agent/1 -e rl")
 
 
 def configure_start(parser: argparse.ArgumentParser) -> None:
-    _add_processes(parser, "+", "PROCESS", "processes to act on; you can add the experiment at the end")
+    _add_processes(parser, "+", "PROCESS", _ACT_ON)
     options.add_examples(parser, "symph start agent-1", "symph start evaluator rl")
 
 

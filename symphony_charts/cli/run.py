@@ -60,7 +60,7 @@ def run_run(args: argparse.Namespace) -> int:
 
 
 def _check_watched(args: argparse.Namespace) -> None:
-    """Refuse a path that cannot be watched before anything starts. Raises UsageError."""
+    """Refuse a path that cannot be watched before anything starts. Raises NotFound."""
     for text in args.watch:
         reload.parse_watched(text)
 

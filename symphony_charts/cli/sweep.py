@@ -323,10 +323,8 @@ def _search(
         )
         # Trials run in a namespace, so each has a study of its own.
         name = f"{args.on}.{namespace}.{spec.experiment.name}" if namespace else spec.experiment.name
-        file, goal = (
-            user_folders.state_dir() / "sweeps" / "optuna" / f"{name}.journal",
-            args.goal or metrics.goal_of(args.metric),
-        )
+        file = user_folders.state_dir() / "sweeps" / "optuna" / f"{name}.journal"
+        goal = args.goal or metrics.goal_of(args.metric)
         study = optuna_search.Search(file, spec.experiment, axes, spans, metric=args.metric, goal=goal, seed=args.seed)
         read = sweep_trials.reader_of(args)
         for outcome in going:

@@ -123,6 +123,7 @@ class LocalWatcher:
         return [run.experiment for run in live_runs()]
 
     def experiments(self, *, ended: bool = False) -> list[ExperimentStatus]:
+        # One run per experiment: the last one, which is on this machine if any is.
         live = {run.experiment: run for run in live_runs()}
         return list(map(run_status, newest_runs() if ended else live.values()))
 

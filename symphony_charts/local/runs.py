@@ -89,14 +89,11 @@ class Run:
         state = read_state(path)
         if state.experiment not in ("", self.experiment):
             raise damaged(path, f'it belongs to experiment "{state.experiment}"')
-        if state.phase == "lost" and self._lives_here:
-            raise damaged(path, "it says that the run is lost, but processes of the run are on this machine")
+        if state.phase == "lost" and (self.folder / LIVENESS_LOCK).exists() and self.location.verdict == "here":
+            # Another container marks a run as lost if supervisor and tmux are gone: it does not see the other processes.
+            if self.members():
+                raise damaged(path, "it says that the run is lost, but processes of the run are on this machine")
         return state
-
-    @property
-    def _lives_here(self) -> bool:
-        # Another container marks a run as lost if supervisor and tmux are gone; it does not see the other processes.
-        return (self.folder / LIVENESS_LOCK).exists() and self.location.verdict == "here" and bool(self.members())
 
     @property
     def is_live(self) -> bool:
@@ -181,7 +178,10 @@ def runs_of(experiment: str) -> list[Run]:
 
 
 def live_runs(experiment: str | None = None) -> list[Run]:
-    """Return the runs (of one experiment) that have not ended, by experiment, older ones and those elsewhere first."""
+    """Return the runs (of one experiment) that have not ended, sorted by experiment and age.
+
+    If one of an experiment's runs is elsewhere, those on this machine come last.
+    """
     everything = runs_of_all() if experiment is None else [runs_of(experiment)]
     return [run for runs in everything for run in _live_of(runs)]
 

@@ -237,9 +237,10 @@ def _mount_system(spec: Spec) -> None:
     _bind(f"/.old{spec['shm']}", "/dev/shm", read_only=False)  # private to the pod
     for path, mode in (("/tmp", "1777"), ("/run", "0755")):  # private to the container
         _mount("tmpfs", path, "tmpfs", _MS_NOSUID | _MS_NODEV, f"mode={mode}")
-    if os.path.exists("/root/.bashrc"):
+    startup = os.path.join(dict(spec["env"]).get("HOME", "/"), ".bashrc")
+    if os.path.exists(startup):
         # The machine's own: an image has none, and this one may be slow or wait for a lock.
-        _mount("/dev/null", "/root/.bashrc", None, _MS_BIND)
+        _mount("/dev/null", startup, None, _MS_BIND)
     for path in spec["keep"]:
         # A checkout or a cache below the machine's own /tmp; the cache may be missing.
         if path.startswith(("/tmp/", "/run/")) and os.path.isdir(f"/.old{path}"):
