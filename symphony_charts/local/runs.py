@@ -89,10 +89,10 @@ class Run:
         state = read_state(path)
         if state.experiment not in ("", self.experiment):
             raise damaged(path, f'it belongs to experiment "{state.experiment}"')
-        if state.phase == "lost" and (self.folder / LIVENESS_LOCK).exists() and self.location.verdict == "here":
-            # Another container marks a run as lost if supervisor and tmux are gone: it does not see the other processes.
-            if self.members():
-                raise damaged(path, "it says that the run is lost, but processes of the run are on this machine")
+        # Another container marks a run as lost if supervisor and tmux are gone: it does not see other processes.
+        is_marked = state.phase == "lost" and (self.folder / LIVENESS_LOCK).exists()
+        if is_marked and self.location.verdict == "here" and self.members():
+            raise damaged(path, "it says that the run is lost, but processes of the run are on this machine")
         return state
 
     @property

@@ -232,7 +232,7 @@ def test_a_fault_that_follows_from_another_is_not_told(tmp_path: Path, fault: st
 def test_variables_of_the_experiment_and_of_its_files_are_those_of_every_process_that_has_no_own(
     tmp_path: Path,
 ) -> None:
-    write(tmp_path / "common.env", "# comment\nexport A=file\nB='of file' # '1'\nC=file # 2\nD=$(A) $$ $x\n")
+    write(tmp_path / "common.env", "# comment\nexport A=file\nB='of file' # '1'\nC=file # 2\nD=$(A) $$ $x\nE= # 3\n")
     text = (
         "name: x\nenv: {A: exp, NUM: 3, F: {field: spec.nodeName}}\nenv_file: common.env\nprepare: {s: {cmds: [x]}}\n"
     )
@@ -243,6 +243,7 @@ def test_variables_of_the_experiment_and_of_its_files_are_those_of_every_process
         "B": "of file",
         "C": "file",
         "D": "$$(A) $$$ $x",
+        "E": "",
         "NUM": "3",
         "F": EnvSource(field="spec.nodeName"),
     }
