@@ -71,7 +71,7 @@ soak: e2e-tools ## what takes longer than a change may: the law, the fuzz, --set
 	@SYMPH_LAW_CASES=2000 SYMPH_SOAK=2000 python -m pytest -q -n 2 -p no:cacheprovider tests/test_prepare.py tests/chart/test_set_values.py
 	@SYMPH_SOAK=1000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -n 2 -p no:cacheprovider -m e2e tests/e2e/test_drawn_charts.py
 	@SYMPH_SOAK=1000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -p no:cacheprovider tests/cli/test_drawn_specs.py
-	@SYMPH_SOAK=1000 python -m pytest -q -n 2 -p no:cacheprovider tests/local/test_parity.py
+	@SYMPH_SOAK=200 python -m pytest -q -n 2 -p no:cacheprovider tests/local/test_parity.py
 	@SYMPH_FUZZ_CASES=2000 SYMPH_SOAK=200 python -m pytest -q -p no:cacheprovider -m e2e tests/e2e/test_fuzz.py tests/e2e/test_quantities.py
 	@SYMPH_SOAK=20000 SYMPH_SEED=$${SYMPH_SEED:-$$RANDOM} python -m pytest -q -s -p no:cacheprovider -m e2e tests/e2e/test_git_walk.py
 	@SYMPH_SOAK=1 SYMPH_TRIALS=200 python -m pytest -q -s -p no:cacheprovider tests/e2e/test_publish_storm.py tests/e2e/test_sweep_killed.py -m "e2e or slow"

@@ -31,7 +31,7 @@ BUDGETS = {
     "local lines": 10_820,
     "modules": 362,
     "package statements": 45_240,
-    "test lines": 68_900,
+    "test lines": 69_430,
 }
 
 

@@ -20,6 +20,19 @@ def written(files: dict[str, bytes], present: dict[str, bytes]) -> dict[str, byt
     return {**kept, **plan.writes}
 
 
+def test_a_second_run_writes_nothing() -> None:
+    plan = plan_write(FILES, written(FILES, {}))
+    assert not plan.writes
+    assert not plan.removes
+
+
+def test_an_edited_file_of_ours_is_refused_with_a_diff() -> None:
+    folder = {**written(FILES, {}), "templates/jobs.yaml": b"two\nmine\n"}
+    with pytest.raises(Conflict, match=r"(?s)templates/jobs.yaml.*\+mine") as error:
+        plan_write(FILES, folder)
+    assert error.value.exit_code == 7
+
+
 def test_an_edited_file_is_refused_even_when_its_new_content_differs_too() -> None:
     folder = {**written(FILES, {}), "Chart.yaml": b"mine\n"}
     with pytest.raises(Conflict):
@@ -37,9 +50,22 @@ def test_an_edit_that_is_what_we_would_write_is_taken() -> None:
     assert list(plan.writes) == [RECORD]
 
 
+def test_the_users_files_are_left_alone() -> None:
+    users = {"values-prod.yaml": b"x", "templates/extra-pdb.yaml": b"y", "notes.md": b"z"}
+    plan = plan_write(FILES, {**written(FILES, {}), **users})
+    assert not plan.writes
+    assert not plan.removes
+
+
 def test_files_that_the_chart_no_longer_has_are_removed() -> None:
     plan = plan_write({"Chart.yaml": b"one\n"}, written(FILES, {}))
     assert plan.removes == ("templates/jobs.yaml",)
+
+
+def test_a_deleted_file_is_written_again() -> None:
+    folder = written(FILES, {})
+    del folder["Chart.yaml"]
+    assert list(plan_write(FILES, folder).writes) == ["Chart.yaml"]
 
 
 @pytest.mark.parametrize(

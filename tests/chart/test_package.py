@@ -29,6 +29,7 @@ from tests.chart.harness import (
     chart_of,
     example_chart,
     experiment_of,
+    helm_objects,
     native_objects,
     run_helm,
     write_chart,
@@ -178,6 +179,18 @@ def test_cookiecutter_fills_the_template_as_the_packager_does(
     found = cookiecutter(tmp_path, monkeypatch, context_of(built, built.texts(), ValuesSchema(built), chart.version))
     assert "templates/_helpers.tpl" in found
     assert found == {path: chart.files[path] for path in found}
+
+
+@pytest.mark.parametrize("name", ["hello", "my-experiment"])
+def test_a_chart_that_cookiecutter_makes_alone_works(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cookiecutter(tmp_path, monkeypatch, {"name": name, "version": "0.2.0"})
+    where = tmp_path / "out" / name
+    assert "0 chart(s) failed" in run_helm("4.3", "lint", "--strict", where).stdout
+    objects = helm_objects("4.3", where)
+    assert {kind for kind, _ in objects} >= {"Job", "Service"}
+    assert all(title.startswith(f"r1-{name}-") for _, title in objects)
 
 
 def test_the_answers_of_the_template_are_current() -> None:

@@ -15,6 +15,12 @@ PROCESS = ["command: python", "env: {LR: '0.1', SEED: '1'}"]
 FILES = {
     "d.yaml": "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n",
     "compose.yaml": "services: {web: {image: nginx}}\n",
+    "sky.yaml": "resources: {cloud: aws}\nrun: python train.py\n",
+    "pc.yaml": 'version: "0.5"\nprocesses: {a: {command: "python a.py"}}\n',
+    "tmuxp.yaml": "session_name: x\nwindows: [{panes: [vim]}]\n",
+    "Procfile": "web: python web.py\n",
+    "ray.yaml": "cluster_name: x\nprovider: {type: aws}\n",
+    "values.yaml": "replicaCount: 3\n",
     "train.py": "x = 1\n",
     "main.tf": "x\n",
 }

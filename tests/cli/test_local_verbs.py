@@ -118,6 +118,12 @@ def test_down_ends_the_run_and_says_which(tmp_path: Path) -> None:
     assert symph("ls", "-o", "name").stdout == ""
 
 
+def test_down_of_something_that_does_not_run_is_not_found() -> None:
+    done = symph("down", "nothing")
+    assert done.returncode == 8
+    assert 'experiment "nothing" does not run here' in done.stderr
+
+
 def test_a_second_up_keeps_the_run_and_force_replaces_it(tmp_path: Path) -> None:
     path = spec(tmp_path, FOREVER)
     first, again, forced = (

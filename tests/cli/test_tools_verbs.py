@@ -116,6 +116,10 @@ def test_init_runs_no_hook_of_a_users_template(tmp_path: Path) -> None:
     assert not (tmp_path / "hooked").exists()
 
 
+def test_an_unknown_template_is_not_found(tmp_path: Path) -> None:
+    assert main(["init", "exp", "--template", "nothing", "--dest", str(tmp_path)]) == 8
+
+
 def test_the_doctor_fails_for_a_tool_that_is_missing(tmp_path: Path) -> None:
     done = symph("doctor", "--for", "tmux", "-o", "json", env={**os.environ, "PATH": str(tmp_path)})
     assert done.returncode == 1
@@ -130,3 +134,10 @@ def test_the_doctor_is_content_without_tools_nobody_asked_for(tmp_path: Path) ->
 @pytest.mark.parametrize("words", [("--cluster", "--for", "tmux"), ("-n", "team")])
 def test_the_doctor_looks_at_a_machine_or_at_a_cluster(words: tuple[str, ...]) -> None:
     assert symph("doctor", *words).returncode == 2
+
+
+def test_bash_accepts_the_completion_script() -> None:
+    script = symph("completion", "bash").stdout
+    done = subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "package" in script

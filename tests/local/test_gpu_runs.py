@@ -14,6 +14,7 @@ import pytest
 from symphony_charts.cli.main import main
 from symphony_charts.errors import Conflict, NotFound, PlacementError
 from symphony_charts.local import up as local_run
+from symphony_charts.local.machine.gpus import look_at_gpus
 from symphony_charts.local.machine.health import examine
 from symphony_charts.local.runs import Run, find_run, live_runs
 from symphony_charts.spec.data import from_data
@@ -83,6 +84,17 @@ def test_only_what_the_caller_may_see_is_given(tmp_path: Path, monkeypatch: pyte
         start(tmp_path, "two", processes={"a": python(SHOW, gpus=3)})
 
 
+def test_gpus_are_free_again_when_the_run_has_ended(tmp_path: Path) -> None:
+    local_run.down(start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)}))
+    assert seen_by(start(tmp_path, "two", processes={"a": TRAIN}), "a") == gpu(0)
+
+
+def test_a_run_that_could_not_start_holds_nothing(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="local runs use no images"):
+        start(tmp_path, "one", image="i", processes={"a": {"gpus": 4}})
+    assert seen_by(start(tmp_path, "two", processes={"a": TRAIN}), "a") == gpu(0)
+
+
 def test_after_the_death_of_a_supervisor_its_run_keeps_its_gpus(tmp_path: Path) -> None:
     run = start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
     os.kill(supervisor_pid(run), signal.SIGKILL)
@@ -128,6 +140,14 @@ def test_up_again_keeps_the_gpus_and_another_number_of_them_needs_a_new_run(tmp_
     assert again.plan().processes[0].gpus == (gpu(0), gpu(1)) == run.plan().processes[0].gpus
     with pytest.raises(Conflict, match="another number of GPUs"):
         start(tmp_path, processes={"a": python(SHOW, gpus=3)})
+
+
+def test_looking_takes_nothing(tmp_path: Path) -> None:
+    experiment = from_data({"name": "x", "processes": {"a": python(SHOW, gpus=4)}})
+    assert look_at_gpus(experiment).ids == look_at_gpus(experiment).ids != {}
+    start(tmp_path, "one", processes={"a": python(SHOW, gpus=4)})
+    assert look_at_gpus(experiment).ids == {}
+    assert 'in use by experiment "one"' in look_at_gpus(experiment).notes[0]
 
 
 def test_the_gpus_of_a_process_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

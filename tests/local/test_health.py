@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -55,6 +56,10 @@ LIVENESS = {"periodSeconds": 1, "timeoutSeconds": 5, "failureThreshold": 1}
 PATIENT = {"periodSeconds": 1, "failureThreshold": 3}
 
 
+def health(role: Literal["ready", "alive", "started"] = "ready", **more: int) -> Health:
+    return Health(Check(kind="tcp", role=role, **more))  # type: ignore[arg-type]  # thresholds only
+
+
 def ready(run: Run) -> bool:
     return run.state().processes[0].ready
 
@@ -63,8 +68,15 @@ def exists(name: str) -> dict[str, object]:
     return {"exec": {"command": ["test", "-e", name]}}
 
 
+@pytest.mark.parametrize(("role", "begins"), [("ready", False), ("alive", True), ("started", False)])
+def test_a_check_begins_with_the_answer_of_the_kubelet(
+    role: Literal["ready", "alive", "started"], begins: bool
+) -> None:
+    assert health(role).passes is begins
+
+
 def test_an_answer_changes_after_enough_tries_in_a_row_only() -> None:
-    one = Health(Check(kind="tcp", role="ready", failures=3, successes=2))
+    one = health(failures=3, successes=2)
     settled = [one.note(passed) for passed in (True, False, True, True, False, False, True, False, False, False)]
     assert settled == [False, False, False, True, False, False, False, False, False, True]
     assert one.passes is False

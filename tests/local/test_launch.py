@@ -171,11 +171,11 @@ start(Path.cwd(), processes={"a": {"command": ["/bin/sleep", "60"]}})
 """
 
 
-def _slow_tmux(tools: Path, verb: str, script: str) -> Path:
-    """Return a folder with a tmux that runs a script before `verb`."""
+def _slow_tmux(tools: Path) -> Path:
+    """Return a folder with a tmux whose server starts slowly."""
     tools.mkdir()
-    before = f'case " $* " in *" {verb} "*) {script};; esac'
-    (tools / "tmux").write_text(f'#!/bin/sh\n{before}\nexec {shutil.which("tmux")} "$@"\n')
+    is_start = 'case " $* " in *" start-server "*) sleep 1;; esac'
+    (tools / "tmux").write_text(f'#!/bin/sh\n{is_start}\nexec {shutil.which("tmux")} "$@"\n')
     (tools / "tmux").chmod(0o755)
     return tools
 
@@ -185,7 +185,7 @@ def _slow_tmux(tools: Path, verb: str, script: str) -> Path:
 def test_a_start_that_was_killed_before_it_was_complete_leaves_nothing(
     tmp_path: Path, private_places: Path, is_there: str
 ) -> None:
-    tools = _slow_tmux(tmp_path / "bin", "start-server", "sleep 1")
+    tools = _slow_tmux(tmp_path / "bin")
     own = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PATH": f"{tools}:{os.environ['PATH']}"}
     killed = subprocess.run([sys.executable, "-c", _KILLED, is_there], cwd=tmp_path, env=own, check=False)
     assert killed.returncode == -signal.SIGKILL
@@ -195,7 +195,11 @@ def test_a_start_that_was_killed_before_it_was_complete_leaves_nothing(
 
 @pytest.mark.usefixtures("here")
 def test_a_start_that_was_killed_later_goes_on(tmp_path: Path) -> None:
-    tools = _slow_tmux(tmp_path / "bin", "source-file", f": >{tmp_path}/on-its-way; sleep 0.5")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    slow = f'case " $* " in *" source-file "*) : >{tmp_path}/on-its-way; sleep 0.5;; esac'
+    (tools / "tmux").write_text(f'#!/bin/sh\n{slow}\nexec {shutil.which("tmux")} "$@"\n')
+    (tools / "tmux").chmod(0o755)
     spec = {"name": "exp", "processes": {"a": {"command": ["/bin/sh", "-c", "exit 3"]}}}
     (tmp_path / "exp.yaml").write_text(json.dumps(spec))
     own = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}

@@ -34,23 +34,30 @@ def dead() -> Iterator[ProcessRecord]:
         yield opened[1]
 
 
-@pytest.mark.parametrize(
-    ("phase", "shift", "is_followed"),
-    [
-        pytest.param("backoff", 0, False, id="an end that is known"),
-        pytest.param("running", 0, True, id="an end that is not known"),
-        pytest.param("backoff", 1, True, id="the end of another start"),
-    ],
-)
-def test_the_end_of_a_pane_is_followed_unless_it_is_known(
-    phase: str, shift: int, is_followed: bool, dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("phase", "is_followed"), [("backoff", False), ("running", True)])
+def test_an_end_that_is_known_is_not_taken_for_that_of_the_next_start(
+    phase: str, is_followed: bool, dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pane = tmux_client.Pane(0, "%0", dead.pid, is_dead=False, is_piped=True, terminal="", server=os.getpid())
+    pane = tmux_client.Pane(
+        slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=os.getpid()
+    )
     monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
-    known = ProcessRecord(pid=dead.pid - shift, start=dead.start)
-    panes = Panes(Run(tmp_path), [process_state(phase, wrapper=known)], Loop(), ignore, ignore)
+    panes = Panes(Run(tmp_path), [process_state(phase, wrapper=dead)], Loop(), ignore, ignore)
     assert panes.adopt() == 1
     assert (0 in panes) is is_followed
+
+
+def test_what_was_started_again_meanwhile_is_followed(
+    dead: ProcessRecord, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pane = tmux_client.Pane(
+        slot=0, id="%0", pid=dead.pid, is_dead=False, is_piped=True, terminal="", server=os.getpid()
+    )
+    monkeypatch.setattr(tmux_client, "list_panes", lambda _socket: [pane])
+    other = ProcessRecord(pid=dead.pid - 1, start=dead.start)
+    panes = Panes(Run(tmp_path), [process_state("backoff", wrapper=other)], Loop(), ignore, ignore)
+    panes.adopt()
+    assert 0 in panes
 
 
 def test_a_foreign_program_with_the_number_of_one_that_has_ended_is_not_followed(

@@ -172,6 +172,16 @@ def test_at_one_address_every_replica_has_a_port_of_its_own(tmp_path: Path) -> N
     assert "this run uses" in run.plan().notes[0]
 
 
+@pytest.mark.usefixtures("here")
+def test_two_runs_at_one_address_do_not_meet(tmp_path: Path) -> None:
+    with listener("127.0.0.1") as port:
+        pass
+    serve = {**python("input()"), "binds": {"x": port}}
+    first = start(tmp_path, "one", processes={"a": serve}, local={"ports": "moved"})
+    second = start(tmp_path, "two", processes={"a": serve}, local={"ports": "moved"})
+    assert (first.plan().moved, list(second.plan().moved)) == ({}, ["x"])
+
+
 def test_a_probe_asks_the_port_that_moved(tmp_path: Path) -> None:
     with listener("127.0.0.1") as port:
         data = _data(experiment_of(port, fixed=True, ready={"tcp": {"port": port}}))

@@ -16,12 +16,15 @@ from symphony_charts.local.run_folder import rewrite
 from symphony_charts.local.runs import Run
 from symphony_charts.spec.data import from_data
 from symphony_charts.spec.pods import allocate
-from tests.local.runs import log_of, python, start, supervisor_pid, until
-from tests.local.runs import wrapper_pids as wrappers
+from tests.local.runs import log_of, python, start, supervisor_pid, until, wrapper_pids
 
 pytestmark = pytest.mark.usefixtures("here")
 
 SAY = "import os; print('v' + os.environ.get('V', '-'), flush=True); input()"
+
+
+def wrappers(run: Run) -> list[int]:
+    return wrapper_pids(run)
 
 
 def two(value: str) -> dict[str, object]:
@@ -86,17 +89,12 @@ def test_a_dry_run_of_up_again_says_what_would_restart_and_restarts_nothing(
     assert wrappers(run) == before
 
 
-def test_a_changed_config_file_is_seen_after_up_again_and_one_that_is_declared_no_more_is_gone(tmp_path: Path) -> None:
-    show = """if 1:
-        import os
-        folder = os.environ["SYMPH_CONFIG_DIR"]
-        print({name: open(f"{folder}/{name}").read() for name in sorted(os.listdir(folder))}, flush=True)
-        input()
-    """
-    run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "old"}, "d": {"text": "2"}})
-    until(lambda: log_of(run, "a") == "{'c': 'old', 'd': '2'}\n")
+def test_a_changed_config_file_is_seen_after_up_again(tmp_path: Path) -> None:
+    show = "import os; print(open(os.environ['SYMPH_CONFIG_DIR'] + '/c').read(), flush=True); input()"
+    run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "old"}})
+    until(lambda: log_of(run, "a") == "old\n")
     start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "new"}})
-    until(lambda: log_of(run, "a") == "{'c': 'old', 'd': '2'}\n{'c': 'new'}\n")
+    until(lambda: log_of(run, "a") == "old\nnew\n")
 
 
 def test_a_changed_secret_restarts_only_the_processes_that_see_it(tmp_path: Path) -> None:
@@ -128,6 +126,14 @@ def test_a_changed_secret_is_new_at_each_of_its_places(tmp_path: Path) -> None:
         until(lambda: log_of(run, "a") == seen)  # noqa: B023 - called at once
     # The placeholder for mounts is empty.
     until(lambda: log_of(run, "b") in ("False\n", "\n"))
+
+
+def test_a_config_file_that_is_declared_no_more_is_gone_after_up_again(tmp_path: Path) -> None:
+    show = "import os; print(sorted(os.listdir(os.environ['SYMPH_CONFIG_DIR'])), flush=True); input()"
+    run = start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "1"}, "d": {"text": "2"}})
+    until(lambda: log_of(run, "a") == "['c', 'd']\n")
+    start(tmp_path, processes={"a": python(show)}, configs={"c": {"text": "1"}})
+    until(lambda: log_of(run, "a") == "['c', 'd']\n['c']\n")
 
 
 def test_processes_that_are_restarted_together_come_in_the_order_of_their_start(tmp_path: Path) -> None:
@@ -174,6 +180,16 @@ def test_up_again_with_other_terminals_or_processes_alone_is_refused(tmp_path: P
         start(tmp_path, processes={"a": python("input()")}, local={"tty": False})
     with pytest.raises(Conflict, match="it keeps none of the processes"):
         start(tmp_path, processes={"b": python("input()")})
+
+
+def test_a_restart_is_no_failure_and_begins_the_count_again(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": {**python(SAY), "restart": "never"}})
+    until(lambda: log_of(run, "a") == "v-\n")
+    local_run.restart(run, [0])
+    until(lambda: log_of(run, "a") == "v-\nv-\n")
+    state = run.state()
+    assert state.failed is None
+    assert (state.processes[0].restarts, state.processes[0].phase) == (0, "running")
 
 
 def test_a_restart_of_a_run_that_is_over_is_refused(tmp_path: Path) -> None:

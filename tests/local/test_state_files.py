@@ -88,6 +88,15 @@ def test_a_damaged_state_spoils_one_run_which_down_still_ends(text: str, is_supe
     assert run_status(again).phase == "running"
 
 
+def test_a_damaged_plan_is_ended_as_well(tmp_path: Path) -> None:
+    run = start(tmp_path, processes={"a": SAY})
+    os.kill(supervisor_pid(run), signal.SIGKILL)
+    (run.folder / "plan.json").write_text("")
+    assert run_status(run).phase == "damaged"
+    local_run.down(run)
+    assert live_runs() == []
+
+
 def test_a_damaged_run_is_ended_if_its_supervisor_dies_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,7 +104,6 @@ def test_a_damaged_run_is_ended_if_its_supervisor_dies_meanwhile(
     os.kill(supervisor_pid(run), signal.SIGKILL)
     until(lambda: not run.is_supervised)
     (run.folder / "plan.json").write_text("")
-    assert run_status(run).phase == "damaged"
     answers = iter([True])
     monkeypatch.setattr(Run, "is_supervised", property(lambda _: next(answers, False)))
     local_run.down(run)
